@@ -1,0 +1,1 @@
+//! The gates that ship with Fivegates, one folder each.

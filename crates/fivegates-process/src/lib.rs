@@ -1,0 +1,1 @@
+//! Starts, bounds and kills every program that anything starts.

@@ -1,0 +1,1 @@
+//! The durable record: an event log in SQLite.

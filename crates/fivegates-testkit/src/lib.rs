@@ -1,0 +1,1 @@
+//! Fakes and drivers for tests of Fivegates.

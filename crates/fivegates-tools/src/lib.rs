@@ -1,0 +1,1 @@
+//! The tools that ship with Fivegates, one folder for each family.

@@ -1,0 +1,2 @@
+//! The `fivegates` program.
+fn main() {}
