@@ -1,1 +1,2 @@
-//! The five gates between a model's tool call and its execution: lossless JSON, tools, registry, pipeline and scheduler.
+//! The five gates between a model's tool call and its execution.
+pub mod json;
