@@ -30,8 +30,10 @@ struct Step {
 
 enum Action {
     Cargo(&'static [&'static str]),
-    /// A cargo command whose output holds test totals.
+    /// A cargo command that runs tests; one that runs none has failed.
     Tests(&'static [&'static str]),
+    /// The same for the examples in doc comments, of which there may be none.
+    DocTests(&'static [&'static str]),
     Docs(&'static [&'static str]),
     Tidy,
 }
@@ -109,7 +111,7 @@ fn steps(extent: Extent, nextest: Nextest) -> Vec<Step> {
         Step { name: "tests", action: Action::Tests(tests) },
     ];
     if extent == Extent::Full {
-        steps.push(Step { name: "doc tests", action: Action::Tests(DOC_TESTS) });
+        steps.push(Step { name: "doc tests", action: Action::DocTests(DOC_TESTS) });
         steps.push(Step { name: "docs", action: Action::Docs(DOCS) });
     }
     steps
@@ -168,7 +170,8 @@ fn take(action: &Action, root: &Path) -> (End, Option<Totals>) {
             cargo.env("RUSTDOCFLAGS", "-D warnings");
             (plain(&mut cargo), None)
         }
-        Action::Tests(arguments) => counted(&mut cargo(root, arguments)),
+        Action::Tests(arguments) => require_tests(counted(&mut cargo(root, arguments))),
+        Action::DocTests(arguments) => counted(&mut cargo(root, arguments)),
     }
 }
 
@@ -222,6 +225,17 @@ fn counted(command: &mut Command) -> (End, Option<Totals>) {
     (end, (!seen.is_empty()).then(|| seen.into_iter().sum()))
 }
 
+/// Turns a success without a single test into a failure: it means that the tests were not found.
+fn require_tests((end, totals): (End, Option<Totals>)) -> (End, Option<Totals>) {
+    match (end, totals) {
+        (End::Passed, None | Some(Totals { passed: 0, .. })) => {
+            println!("the command succeeded, but ran no tests");
+            (End::Failed(1), totals)
+        }
+        other => other,
+    }
+}
+
 /// Copies line by line and returns every summary on the way; stops where either side breaks off.
 fn pass_on(from: impl Read, mut to: impl Write) -> Vec<Totals> {
     let mut seen = Vec::new();
@@ -270,8 +284,12 @@ mod tests {
     fn every_build_is_locked_and_of_all_features() {
         for nextest in [Nextest::Present, Nextest::Absent] {
             for step in steps(Extent::Full, nextest) {
-                let (Action::Cargo(words) | Action::Tests(words) | Action::Docs(words)) = step.action else {
-                    continue;
+                let words = match step.action {
+                    Action::Cargo(words)
+                    | Action::Tests(words)
+                    | Action::DocTests(words)
+                    | Action::Docs(words) => words,
+                    Action::Tidy => continue,
                 };
                 if words.first() != Some(&"fmt") {
                     for flag in ["--workspace", "--all-features", "--locked"] {
@@ -310,6 +328,15 @@ mod tests {
         assert!(text.ends_with("stopped at: tests\n40 passed, 1 failed\n"), "{text}");
         let text = table(&[line("format", End::Failed(1), None)]);
         assert!(text.ends_with("stopped at: format\nno tests ran\n"), "{text}");
+    }
+
+    #[test]
+    fn a_success_without_tests_is_a_failure() {
+        let some = Some(Totals { passed: 1, failed: 0 });
+        assert_eq!(require_tests((End::Passed, some)), (End::Passed, some));
+        assert_eq!(require_tests((End::Passed, None)).0, End::Failed(1));
+        assert_eq!(require_tests((End::Passed, Some(Totals::default()))).0, End::Failed(1));
+        assert_eq!(require_tests((End::Failed(4), None)).0, End::Failed(4));
     }
 
     #[test]

@@ -6,9 +6,6 @@ use std::path::Path;
 use super::SourceFile;
 use crate::command;
 
-/// Folders that no walk enters.
-const SKIPPED: &[&str] = &[".git", "target"];
-
 /// Where the list of files comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Origin {
@@ -106,8 +103,12 @@ fn walk(root: &Path, below: &str, names: &mut Vec<String>) {
     for entry in entries.flatten() {
         let Ok(name) = entry.file_name().into_string() else { continue };
         let path = if below.is_empty() { name.clone() } else { format!("{below}/{name}") };
+        // Git's own files, and cargo's target folders, which stand at the top.
+        if name == ".git" || path == "target" || path.starts_with("target-") {
+            continue;
+        }
         match entry.file_type() {
-            Ok(kind) if kind.is_dir() && !SKIPPED.contains(&name.as_str()) => walk(root, &path, names),
+            Ok(kind) if kind.is_dir() => walk(root, &path, names),
             Ok(kind) if kind.is_file() => names.push(path),
             _ => {}
         }
@@ -128,7 +129,10 @@ mod tests {
             ("src/wire.rs", "#[cfg(test)]\nmod checks;\n"),
             ("src/wire/checks.rs", "fn c() {}\n"),
             ("src/fakes_not.rs", "fn d() {}\n"),
-            ("target/debug/out.rs", "fn e() {}\n"),
+            ("src/target/linux.rs", "fn e() {}\n"),
+            ("target/debug/out.rs", "fn f() {}\n"),
+            ("target-arm/out.rs", "fn f() {}\n"),
+            (".git/config", "[core]\n"),
         ] {
             let path = folder.path().join(path);
             std::fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -136,7 +140,8 @@ mod tests {
         }
         std::fs::write(folder.path().join("src/image.png"), [0xff, 0xfe, 0x00]).unwrap();
         let files = Files::load(folder.path());
-        assert_eq!((files.origin, files.lock_tracked, files.len()), (Origin::Walk, None, 6));
+        assert!(files.text("target/debug/out.rs").is_none() && files.text("target-arm/out.rs").is_none());
+        assert_eq!((files.origin, files.lock_tracked, files.len()), (Origin::Walk, None, 7));
         let tests: Vec<String> =
             files.rust().into_iter().filter(|file| file.is_test).map(|file| file.path).collect();
         assert_eq!(tests, ["src/fakes.rs", "src/fakes/more.rs", "src/wire/checks.rs"]);
