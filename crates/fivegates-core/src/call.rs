@@ -66,7 +66,12 @@ pub(crate) struct Parent {
 
 impl CallRequest<'static> {
     /// Asks for a top-level call without an agent.
-    pub fn new(id: impl Into<CallId>, name: impl Into<ToolName>, arguments: Arguments, cancel: Cancel) -> Self {
+    pub fn new(
+        id: impl Into<CallId>,
+        name: impl Into<ToolName>,
+        arguments: Arguments,
+        cancel: Cancel,
+    ) -> Self {
         let inner =
             Request { id: id.into(), name: name.into(), arguments, agent: None, cancel, parent: None };
         Self { inner, parent: PhantomData }

@@ -136,7 +136,11 @@ impl Cancel {
             return;
         }
         poll_fn(|cx| {
-            if waits.iter_mut().any(|wait| wait.as_mut().poll(cx).is_ready()) { Poll::Ready(()) } else { Poll::Pending }
+            if waits.iter_mut().any(|wait| wait.as_mut().poll(cx).is_ready()) {
+                Poll::Ready(())
+            } else {
+                Poll::Pending
+            }
         })
         .await;
     }

@@ -87,6 +87,12 @@ impl fmt::Display for ToolError {
 
 impl std::error::Error for ToolError {}
 
+impl From<crate::json::ObjectError> for ToolError {
+    fn from(error: crate::json::ObjectError) -> Self {
+        Self::new(error.to_string())
+    }
+}
+
 impl From<&str> for ToolError {
     fn from(message: &str) -> Self {
         Self::new(message)

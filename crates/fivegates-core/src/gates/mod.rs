@@ -12,8 +12,8 @@ use crate::decision::{Denial, PostDecision, PreDecision};
 use crate::error::ToolError;
 use crate::outcome::{Ending, Outcome};
 
-pub(crate) use chain::{AroundChain, BodyRunner, PostChain, PreChain};
 pub use chain::{Answer, Attempt, Next, PostNext, PreNext};
+pub(crate) use chain::{AnswerKind, AroundChain, BodyRunner, Listeners, PostChain, PreChain};
 pub use reply::{GateError, GateErrorKind, Reply};
 pub(crate) use reply::{Owner, contain, panic_text};
 pub use simple::{guard_fn, observer_fn, post_fn, pre_fn};
@@ -41,7 +41,12 @@ pub trait Around: Send + Sync {
 /// Gate 4: the review `tools/post-execute` (R-160 … R-169).
 pub trait PostExecute: Send + Sync {
     /// Decides what happens to the result, or delegates with `next.run()`.
-    fn review<'a>(&'a self, call: &'a Call, ending: &'a Ending, next: PostNext<'a>) -> Reply<'a, PostDecision>;
+    fn review<'a>(
+        &'a self,
+        call: &'a Call,
+        ending: &'a Ending,
+        next: PostNext<'a>,
+    ) -> Reply<'a, PostDecision>;
 }
 
 /// Watches published results, `tools/result`. It cannot change anything; its failure is a warning.

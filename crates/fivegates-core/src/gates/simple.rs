@@ -7,7 +7,9 @@ use crate::error::ToolError;
 use crate::outcome::{Ending, Outcome};
 
 /// Makes a pre-execute listener of a function that decides, or returns nothing to delegate.
-pub fn pre_fn(decide: impl Fn(&Call) -> Option<PreDecision> + Send + Sync + 'static) -> impl PreExecute + 'static {
+pub fn pre_fn(
+    decide: impl Fn(&Call) -> Option<PreDecision> + Send + Sync + 'static,
+) -> impl PreExecute + 'static {
     PreFn(decide)
 }
 
@@ -42,7 +44,12 @@ pub fn post_fn(
 struct PostFn<F>(F);
 
 impl<F: Fn(&Call, &Ending) -> Option<PostDecision> + Send + Sync> PostExecute for PostFn<F> {
-    fn review<'a>(&'a self, call: &'a Call, ending: &'a Ending, next: PostNext<'a>) -> Reply<'a, PostDecision> {
+    fn review<'a>(
+        &'a self,
+        call: &'a Call,
+        ending: &'a Ending,
+        next: PostNext<'a>,
+    ) -> Reply<'a, PostDecision> {
         (self.0)(call, ending).map_or_else(|| next.run(), Reply::ready)
     }
 }

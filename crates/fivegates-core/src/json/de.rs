@@ -105,7 +105,9 @@ impl<'de> de::Deserializer<'de> for Reader<'de> {
             Json::String(text) => visitor.visit_enum((**text).into_deserializer()),
             Json::Object(object) if object.len() == 1 => {
                 let members = object.entries().iter().map(move |(key, value)| (&**key, self.inner(value)));
-                visitor.visit_enum(de::value::MapAccessDeserializer::new(de::value::MapDeserializer::new(members)))
+                visitor.visit_enum(de::value::MapAccessDeserializer::new(de::value::MapDeserializer::new(
+                    members,
+                )))
             }
             other => Err(JsonConvertError(format!("expected a variant name, got {}", other.kind()))),
         }

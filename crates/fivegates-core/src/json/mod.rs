@@ -5,13 +5,20 @@
 //! recurses on the native stack: parsing, printing, comparing and dropping are loops (R-005, L-37).
 
 mod value;
+
 mod number;
+
 mod parse;
+
 mod print;
+
+mod map;
+
 mod de;
 mod ser;
 
 pub use de::{JsonConvertError, from_json};
+pub use map::map_strings;
 pub use number::{Number, NumberError};
 pub use parse::{DEPTH_MAX_DEFAULT, ParseError, ParseErrorKind, ParseLimits, parse, parse_with};
 pub use print::{canonical, compact, pretty};

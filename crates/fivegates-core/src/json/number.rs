@@ -44,7 +44,11 @@ impl Number {
             return Err(NumberError::OutOfRange);
         }
         if value == 0.0 {
-            return if value.is_sign_negative() { Err(NumberError::NegativeZero) } else { Ok(Self(Repr::Int(0))) };
+            return if value.is_sign_negative() {
+                Err(NumberError::NegativeZero)
+            } else {
+                Ok(Self(Repr::Int(0)))
+            };
         }
         Ok(Self(whole(value).unwrap_or(Repr::Float(value))))
     }
@@ -68,7 +72,11 @@ impl Number {
         }
         let written = Decimal::read(text);
         if written.digits.is_empty() {
-            return if text.starts_with('-') { Err(NumberError::NegativeZero) } else { Ok(Self(Repr::Int(0))) };
+            return if text.starts_with('-') {
+                Err(NumberError::NegativeZero)
+            } else {
+                Ok(Self(Repr::Int(0)))
+            };
         }
         if let Some(repr) = written.to_whole() {
             return Ok(Self(repr));

@@ -87,7 +87,8 @@ pub fn parse(text: &str) -> Result<Json, ParseError> {
 /// # Errors
 /// The first thing that is not strict, lossless JSON, with its place.
 pub fn parse_with(text: &str, limits: ParseLimits) -> Result<Json, ParseError> {
-    let mut parser = Parser { text, bytes: text.as_bytes(), at: 0, open: Vec::new(), depth_max: limits.depth_max };
+    let mut parser =
+        Parser { text, bytes: text.as_bytes(), at: 0, open: Vec::new(), depth_max: limits.depth_max };
     parser.document().map_err(|kind| {
         let offset = parser.at.min(text.len());
         let before = &text.as_bytes()[..offset];
@@ -126,7 +127,11 @@ impl Parser<'_> {
             };
             let Some(mut top) = self.open.pop() else {
                 self.skip_space();
-                return if self.at == self.bytes.len() { Ok(done) } else { Err(ParseErrorKind::TrailingText) };
+                return if self.at == self.bytes.len() {
+                    Ok(done)
+                } else {
+                    Err(ParseErrorKind::TrailingText)
+                };
             };
             value = match &mut top {
                 Open::Array(items) => {
@@ -399,5 +404,9 @@ fn finish(container: Open) -> Json {
 
 /// Shows at most 80 characters of a key.
 fn shorten(key: &str) -> String {
-    if key.chars().count() <= 80 { key.to_owned() } else { format!("{}…", key.chars().take(80).collect::<String>()) }
+    if key.chars().count() <= 80 {
+        key.to_owned()
+    } else {
+        format!("{}…", key.chars().take(80).collect::<String>())
+    }
 }

@@ -13,7 +13,20 @@ fn check(text: &str, expected: &str) {
 
 #[test]
 fn accepts_what_it_can_hold() {
-    for text in ["null", "true", "false", "0", "-1", "1.5", "\"\"", "[]", "{}", "[1,[2,{\"a\":null}]]", "0.1", "1e300"] {
+    for text in [
+        "null",
+        "true",
+        "false",
+        "0",
+        "-1",
+        "1.5",
+        "\"\"",
+        "[]",
+        "{}",
+        "[1,[2,{\"a\":null}]]",
+        "0.1",
+        "1e300",
+    ] {
         check(text, text);
     }
     check(" { \"b\" : 1 , \"a\" : [ ] } ", "{\"b\":1,\"a\":[]}");
@@ -91,7 +104,8 @@ fn depth_costs_no_stack() {
 fn prints_canonically_and_prettily() {
     let value = parse(r#"{"b":[1,{}],"a":{"d":"x","c":[]}}"#).unwrap();
     assert_eq!(canonical(&value), r#"{"a":{"c":[],"d":"x"},"b":[1,{}]}"#);
-    let expected = "{\n  \"b\": [\n    1,\n    {}\n  ],\n  \"a\": {\n    \"d\": \"x\",\n    \"c\": []\n  }\n}";
+    let expected =
+        "{\n  \"b\": [\n    1,\n    {}\n  ],\n  \"a\": {\n    \"d\": \"x\",\n    \"c\": []\n  }\n}";
     assert_eq!(pretty(&value, 2), expected);
     assert_eq!(value, parse(r#"{"a":{"c":[],"d":"x"},"b":[1,{}]}"#).unwrap());
     assert_ne!(value, parse(r#"{"a":{"c":[],"d":"y"},"b":[1,{}]}"#).unwrap());

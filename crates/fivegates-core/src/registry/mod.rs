@@ -16,7 +16,7 @@ use crate::tool::Definition;
 
 pub use mounts::{Listen, Place};
 pub use scopes::{Scope, ScopeError};
-pub use tools::{Mode, RegistryError, Restriction, RUN_CODE};
+pub use tools::{Mode, RUN_CODE, RegistryError, Restriction};
 
 /// The registry; clones share one state.
 #[derive(Clone, Default)]
@@ -74,7 +74,12 @@ pub(crate) struct Mounted<T: ?Sized> {
 
 impl<T: ?Sized> Clone for Mounted<T> {
     fn clone(&self) -> Self {
-        Self { serial: self.serial, id: self.id.clone(), scope: self.scope, listener: Arc::clone(&self.listener) }
+        Self {
+            serial: self.serial,
+            id: self.id.clone(),
+            scope: self.scope,
+            listener: Arc::clone(&self.listener),
+        }
     }
 }
 
@@ -169,7 +174,11 @@ impl Registry {
     }
 
     /// Makes a registration whose undoing is a change of the state, announced or not.
-    fn registration(&self, news: News, undo: impl FnOnce(&mut State) + Send + Sync + 'static) -> Registration {
+    fn registration(
+        &self,
+        news: News,
+        undo: impl FnOnce(&mut State) + Send + Sync + 'static,
+    ) -> Registration {
         let shared = Arc::downgrade(&self.shared);
         Registration::new(move || {
             let Some(shared) = shared.upgrade() else {

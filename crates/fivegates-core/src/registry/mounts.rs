@@ -61,22 +61,22 @@ fn remove<T: ?Sized>(list: &mut List<T>, serial: u64) {
 impl Registry {
     /// Mounts a listener of gate 1.
     pub fn pre_execute(&self, how: Listen, listener: impl PreExecute + 'static) -> Registration {
-        self.mount(how, Arc::new(listener), |state| &mut state.pre)
+        self.mount::<dyn PreExecute>(how, Arc::new(listener), |state| &mut state.pre)
     }
 
     /// Mounts a listener of gate 3.
     pub fn around(&self, how: Listen, listener: impl Around + 'static) -> Registration {
-        self.mount(how, Arc::new(listener), |state| &mut state.around)
+        self.mount::<dyn Around>(how, Arc::new(listener), |state| &mut state.around)
     }
 
     /// Mounts a listener of gate 4.
     pub fn post_execute(&self, how: Listen, listener: impl PostExecute + 'static) -> Registration {
-        self.mount(how, Arc::new(listener), |state| &mut state.post)
+        self.mount::<dyn PostExecute>(how, Arc::new(listener), |state| &mut state.post)
     }
 
     /// Mounts an observer of results.
     pub fn observe(&self, how: Listen, listener: impl Observer + 'static) -> Registration {
-        self.mount(how, Arc::new(listener), |state| &mut state.observers)
+        self.mount::<dyn Observer>(how, Arc::new(listener), |state| &mut state.observers)
     }
 
     fn mount<T: ?Sized + 'static>(

@@ -22,7 +22,9 @@ pub struct ParentBinding {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ScopeError {
     /// The scope has a parent already.
-    #[error("scope key is already bound to a parent; re-linking requires the binding returned by the original bind")]
+    #[error(
+        "scope key is already bound to a parent; re-linking requires the binding returned by the original bind"
+    )]
     AlreadyBound,
     /// The link would lead back to the scope.
     #[error("scope parent link would form a cycle")]

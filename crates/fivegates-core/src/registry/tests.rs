@@ -4,7 +4,8 @@ use crate::tool::BodyError;
 
 fn tool(name: &str) -> Definition {
     let open = crate::json::parse(r#"{"type":"object"}"#).unwrap();
-    Definition::new(name, "", &open, &Json::object::<&str>([]), |_| async { Ok::<_, BodyError>(Json::Null) }).unwrap()
+    Definition::new(name, "", &open, &Json::object::<&str>([]), |_| async { Ok::<_, BodyError>(Json::Null) })
+        .unwrap()
 }
 
 fn names(registry: &Registry, agent: Option<ScopeId>) -> Vec<String> {
@@ -22,7 +23,8 @@ fn restrictions_filter_what_is_inherited_and_lift_independently() {
     let inner = registry.scope("inner", Some(&outer));
     let _global = registry.register(None, tool("g")).unwrap();
     let _own = registry.register(Some(outer.id()), tool("p")).unwrap();
-    let first = registry.restrict(Some(outer.id()), Restriction { allow: Some([].into()), deny: [].into() }).unwrap();
+    let first =
+        registry.restrict(Some(outer.id()), Restriction { allow: Some([].into()), deny: [].into() }).unwrap();
     assert_eq!(names(&registry, Some(outer.id())), ["p"]);
     let second = registry.restrict(Some(inner.id()), deny("p")).unwrap();
     assert!(names(&registry, Some(inner.id())).is_empty());

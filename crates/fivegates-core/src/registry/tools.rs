@@ -73,7 +73,9 @@ pub enum RegistryError {
     #[error("a tool needs a name")]
     EmptyName,
     /// A restriction without a scope.
-    #[error("tools.restrict() requires a scoped context (agent.ctx): a context-global filter would hide tools from everyone")]
+    #[error(
+        "tools.restrict() requires a scoped context (agent.ctx): a context-global filter would hide tools from everyone"
+    )]
     RestrictionNeedsScope,
     /// A restriction that filters nothing.
     #[error(
@@ -86,7 +88,7 @@ pub enum RegistryError {
     )]
     RestrictsTransport,
     /// A restriction that names what the scope does not inherit.
-    #[error("tools.restrict() names unknown global tool{} {}; known global tools: {}", plural(.unknown), quoted(.unknown), known(.known))]
+    #[error("tools.restrict() names unknown global tool{} {}; known global tools: {}", plural(.unknown), quoted(.unknown), listed(.known))]
     RestrictsUnknown {
         /// The names that are not known, in the order given.
         unknown: Vec<ToolName>,
@@ -128,7 +130,7 @@ fn quoted(names: &[ToolName]) -> String {
     names.iter().map(|name| format!("\"{name}\"")).collect::<Vec<_>>().join(", ")
 }
 
-fn known(names: &[ToolName]) -> String {
+fn listed(names: &[ToolName]) -> String {
     if names.is_empty() {
         return "(none)".to_owned();
     }
@@ -140,7 +142,11 @@ impl Registry {
     ///
     /// # Errors
     /// The name is taken, reserved or empty, the deadline is zero, the scope is gone, or a change observer failed.
-    pub fn register(&self, scope: Option<ScopeId>, definition: Definition) -> Result<Registration, RegistryError> {
+    pub fn register(
+        &self,
+        scope: Option<ScopeId>,
+        definition: Definition,
+    ) -> Result<Registration, RegistryError> {
         let name = definition.name().clone();
         check_definition(&name, &definition)?;
         let mut state = self.write();
@@ -181,7 +187,11 @@ impl Registry {
     ///
     /// # Errors
     /// There is no scope, nothing is restricted, `run_code` is named, or a name is not inherited.
-    pub fn restrict(&self, scope: Option<ScopeId>, filter: Restriction) -> Result<Registration, RegistryError> {
+    pub fn restrict(
+        &self,
+        scope: Option<ScopeId>,
+        filter: Restriction,
+    ) -> Result<Registration, RegistryError> {
         let scope = scope.ok_or(RegistryError::RestrictionNeedsScope)?;
         if filter.allow.is_none() && filter.deny.is_empty() {
             return Err(RegistryError::EmptyRestriction);
@@ -343,7 +353,8 @@ fn check_definition(name: &ToolName, definition: &Definition) -> Result<(), Regi
 impl State {
     /// What a chain of scopes sees, by name.
     fn visible(&self, chain: &[ScopeId]) -> BTreeMap<ToolName, Arc<Registered>> {
-        let mut seen = self.global.tools.iter().map(|(name, tool)| (name.clone(), Arc::clone(tool))).collect();
+        let mut seen =
+            self.global.tools.iter().map(|(name, tool)| (name.clone(), Arc::clone(tool))).collect();
         for layer in chain.iter().rev().filter_map(|scope| self.scopes.get(scope)) {
             filter(&mut seen, &layer.restrictions);
             seen.extend(layer.tools.iter().map(|(name, tool)| (name.clone(), Arc::clone(tool))));

@@ -75,7 +75,8 @@ impl<'a> Visit<'a> {
             Node::Typed { kind, options, constant } => (kind, options, constant),
         };
         if !kind.admits(self.value) {
-            let article = if matches!(kind, Kind::Integer | Kind::Array(_) | Kind::Object(_)) { "an" } else { "a" };
+            let article =
+                if matches!(kind, Kind::Integer | Kind::Array(_) | Kind::Object(_)) { "an" } else { "a" };
             found.push(match kind {
                 Kind::Null => format!("\"{path}\" must be null"),
                 _ => format!("\"{path}\" must be {article} {}", kind.word()),
@@ -85,7 +86,10 @@ impl<'a> Visit<'a> {
         if let Some(options) = options
             && !options.contains(self.value)
         {
-            found.push(format!("\"{path}\" must be one of {}", json::compact(&Json::array(options.iter().cloned()))));
+            found.push(format!(
+                "\"{path}\" must be one of {}",
+                json::compact(&Json::array(options.iter().cloned()))
+            ));
         }
         if let Some(constant) = constant
             && constant != self.value
@@ -104,9 +108,19 @@ impl<'a> Visit<'a> {
         }
     }
 
-    fn members(&self, fields: &'a Fields, object: &'a json::Object, style: Style, pending: &mut Vec<Step<'a>>) {
+    fn members(
+        &self,
+        fields: &'a Fields,
+        object: &'a json::Object,
+        style: Style,
+        pending: &mut Vec<Step<'a>>,
+    ) {
         let at = |name: &str| {
-            if self.is_root && style == Style::Arguments { name.to_owned() } else { format!("{}.{name}", self.path) }
+            if self.is_root && style == Style::Arguments {
+                name.to_owned()
+            } else {
+                format!("{}.{name}", self.path)
+            }
         };
         let mut steps = Vec::new();
         for name in &fields.required {

@@ -10,8 +10,18 @@ use crate::json::{self, Json, Object};
 const SCHEMA_DEPTH_MAX: usize = 64;
 
 /// Keywords that only document.
-const ANNOTATIONS: &[&str] =
-    &["title", "description", "default", "examples", "$comment", "deprecated", "readOnly", "writeOnly", "$schema", "$id"];
+const ANNOTATIONS: &[&str] = &[
+    "title",
+    "description",
+    "default",
+    "examples",
+    "$comment",
+    "deprecated",
+    "readOnly",
+    "writeOnly",
+    "$schema",
+    "$id",
+];
 
 /// A schema outside the subset.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -87,7 +97,9 @@ impl Schema {
         let schema = Self::compile(source)?;
         match &*schema.root {
             Node::Typed { kind: Kind::Object(_), .. } => Ok(schema),
-            _ => Err(SchemaError("schema.type must be \"object\" (structured output is object-rooted)".to_owned())),
+            _ => Err(SchemaError(
+                "schema.type must be \"object\" (structured output is object-rooted)".to_owned(),
+            )),
         }
     }
 
@@ -154,7 +166,8 @@ fn one_of(object: &Object, branches: &Json, place: &str, depth: usize) -> Result
     if branches.len() < 2 {
         return fail(place, ".oneOf must be an array of at least two schemas");
     }
-    if let Some((key, _)) = object.entries().iter().find(|(key, _)| &**key != "oneOf" && !is_annotation(key)) {
+    if let Some((key, _)) = object.entries().iter().find(|(key, _)| &**key != "oneOf" && !is_annotation(key))
+    {
         return fail(place, &format!(".{key} cannot stand beside oneOf"));
     }
     let compiled = branches

@@ -8,8 +8,22 @@ use crate::json;
 
 /// Keywords that the deriving library adds and the subset lacks; the typed conversion enforces what they say.
 const DROPPED: &[&str] = &[
-    "$schema", "$defs", "title", "format", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "minLength",
-    "maxLength", "minItems", "maxItems", "pattern", "uniqueItems", "multipleOf", "default",
+    "$schema",
+    "$defs",
+    "title",
+    "format",
+    "minimum",
+    "maximum",
+    "exclusiveMinimum",
+    "exclusiveMaximum",
+    "minLength",
+    "maxLength",
+    "minItems",
+    "maxItems",
+    "pattern",
+    "uniqueItems",
+    "multipleOf",
+    "default",
 ];
 
 /// Derives the schema of a tool's arguments; doc comments become the descriptions that the model reads.

@@ -14,11 +14,15 @@ fn refused(schema: &str, expected: &str) {
 #[test]
 fn violations_name_the_path() {
     let list = r#"{"type":"array","items":{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"]}}"#;
-    check(list, r#"[{"n":1},{"n":1.5},{},3]"#, &[
-        "\"value[1].n\" must be an integer",
-        "missing required property \"value[2].n\"",
-        "\"value[3]\" must be an object",
-    ]);
+    check(
+        list,
+        r#"[{"n":1},{"n":1.5},{},3]"#,
+        &[
+            "\"value[1].n\" must be an integer",
+            "missing required property \"value[2].n\"",
+            "\"value[3]\" must be an object",
+        ],
+    );
     check(r#"{"type":"string","const":"x"}"#, "\"y\"", &["\"value\" must be \"x\""]);
     check(r#"{"type":"number"}"#, "1.0", &[]);
     check(r#"{"type":"array","items":{}}"#, "[1,null]", &[]);
@@ -37,8 +41,10 @@ fn arguments_leave_the_root_out() {
 fn what_lies_outside_is_refused() {
     refused(r#"{"enum":["a"]}"#, "schema.enum requires schema.type");
     refused(r#"{"type":"string","properties":{}}"#, "schema.properties does not apply to this type");
-    refused(r#"{"type":"object","properties":{"a":{"$ref":"x"}}}"#,
-        "schema.properties.a.$ref is not a supported keyword (subset: type/oneOf/properties/required/additionalProperties/items/enum/const + annotations)");
+    refused(
+        r#"{"type":"object","properties":{"a":{"$ref":"x"}}}"#,
+        "schema.properties.a.$ref is not a supported keyword (subset: type/oneOf/properties/required/additionalProperties/items/enum/const + annotations)",
+    );
 }
 
 #[test]

@@ -36,9 +36,11 @@ pub struct Effects {
 
 impl Effects {
     /// Nothing is known.
-    pub const UNKNOWN: Self = Self { read_only: false, destructive: true, idempotent: false, open_world: true };
+    pub const UNKNOWN: Self =
+        Self { read_only: false, destructive: true, idempotent: false, open_world: true };
     /// Reads within the workspace or machine.
-    pub const READ_ONLY: Self = Self { read_only: true, destructive: false, idempotent: true, open_world: false };
+    pub const READ_ONLY: Self =
+        Self { read_only: true, destructive: false, idempotent: true, open_world: false };
 }
 
 /// How a body can fail.
@@ -345,7 +347,11 @@ impl Definition {
         contain(|| meta(arguments, value)).map_err(ProjectionError::Failed)?
     }
 
-    pub(crate) fn finalize(&self, call: &Call, ending: &Ending) -> Option<Result<Option<Content>, ToolError>> {
+    pub(crate) fn finalize(
+        &self,
+        call: &Call,
+        ending: &Ending,
+    ) -> Option<Result<Option<Content>, ToolError>> {
         let finalize = self.finalize.as_ref()?;
         let contained = contain(|| finalize(call, ending));
         Some(contained.unwrap_or_else(|text| {

@@ -98,7 +98,8 @@ impl Definition {
             move |invocation: Invocation| -> super::BodyFuture {
                 let tool = Arc::clone(&tool);
                 Box::pin(async move {
-                    let args = json::from_json(invocation.arguments()).map_err(|error| invalid_args(&error))?;
+                    let args =
+                        json::from_json(invocation.arguments()).map_err(|error| invalid_args(&error))?;
                     let output = tool.run(args, &invocation).await?;
                     json::to_json(&output).map_err(|_| BodyError::NotLossless)
                 })
@@ -106,7 +107,8 @@ impl Definition {
         };
         let name = name_of(tool.name());
         let description = Arc::from(&*tool.description());
-        let definition = Self::compiled(name, description, Parameters::Checked(parameters), output, Arc::new(body));
+        let definition =
+            Self::compiled(name, description, Parameters::Checked(parameters), output, Arc::new(body));
         let definition = Self { timeout_ms: tool.timeout_ms(), ..definition };
         Ok(with_faces(definition, &tool))
     }
@@ -122,7 +124,9 @@ fn with_faces<T: Tool>(definition: Definition, tool: &Arc<T>) -> Definition {
         })
         .with_meta(move |_, value| Ok(meta.meta(&typed::<T>(value)?)))
         .with_finalizer(move |call, ending| finalize.finalize(call, ending))
-        .with_effects(move |args| json::from_json(args).map_or(Effects::UNKNOWN, |args| effects.effects(&args)))
+        .with_effects(move |args| {
+            json::from_json(args).map_or(Effects::UNKNOWN, |args| effects.effects(&args))
+        })
         .with_parallel(move |args| json::from_json(args).is_ok_and(|args| parallel.can_parallel(&args)))
         .with_card(move |args| json::from_json(args).ok().and_then(|args| card.card(&args)))
 }

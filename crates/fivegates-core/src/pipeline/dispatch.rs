@@ -1,0 +1,322 @@
+//! Stage three: gate 3 and the body.
+
+use std::future::Future;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll};
+
+use super::project::{not_lossless, project};
+use super::{Inner, Road, Settled};
+use crate::call::{Call, Invocation, Met, Permitted, Stage};
+use crate::cancel::{Cancel, CancelReason, CancelSource};
+use crate::error::{ToolError, own};
+use crate::gates::{
+    Answer, AnswerKind, AroundChain, Attempt, BodyRunner, GateError, Listeners, Reply, panic_text,
+};
+use crate::json::Json;
+use crate::outcome::{Ending, Failure};
+use crate::registry::Registry;
+use crate::tool::{BodyError, BodyFuture, Definition};
+
+/// Runs the around chain and, inside it, the body.
+pub(super) async fn dispatch(pipeline: &Inner, permitted: Permitted) -> Settled {
+    let call = permitted.call.clone();
+    let bodies = Arc::new(Bodies {
+        permitted: Arc::new(permitted),
+        registry: pipeline.registry.clone(),
+        left: Mutex::default(),
+    });
+    let list = pipeline.registry.around_list();
+    let listeners = Listeners::new(list, Arc::clone(call.scopes()));
+    let chain = AroundChain { listeners, body: Box::new(Runner(Arc::clone(&bodies))) };
+    let answer = chain.start(&call).await;
+    // A wrapper may have dropped what it ran; a started body is never abandoned (invariant 5, L-60).
+    bodies.drain().await;
+    call.state().attempt = 0;
+    settle(call, answer)
+}
+
+fn settle(call: Call, answer: Result<Attempt, GateError>) -> Settled {
+    let ending = match answer {
+        Ok(attempt) => attempt.ending,
+        Err(failure) => {
+            note(&call, Stage::Execute, failure.by.as_ref(), "failed", &failure.error);
+            // Gate 4 does not see a wrapper's failure; what was deferred is kept (L-02).
+            return Settled { call, ending: Ending::failed(failure.error), road: Road::Final };
+        }
+    };
+    // A name that was unknown when the call came in stays unknown, whatever a wrapper answers (R-127, L-21).
+    if ending.success().is_some() && call.definition().is_none() {
+        let error = own::unknown_tool(call.name());
+        return Settled { call, ending: Ending::failed(error), road: Road::Final };
+    }
+    // K7.
+    let ending = unless_cancelled(&call, ending);
+    Settled { call, ending, road: Road::Full }
+}
+
+/// Replaces a success by the cancellation of the caller; never a failure (R-111, K7, K8).
+pub(super) fn unless_cancelled(call: &Call, ending: Ending) -> Ending {
+    if ending.is_error() || !call.cancel().is_cancelled() {
+        return ending;
+    }
+    let invoked = call.state().invoked;
+    let error = if invoked { own::aborted() } else { own::aborted_before_dispatch() };
+    note(call, Stage::Execute, None, "aborted", &error);
+    Ending::failed(error)
+}
+
+fn note(
+    call: &Call,
+    stage: Stage,
+    by: Option<&crate::ids::ComponentId>,
+    verdict: &'static str,
+    error: &ToolError,
+) {
+    call.note_met(Met {
+        stage,
+        by: by.cloned(),
+        verdict,
+        code: error.identity().map(|identity| identity.code.clone()),
+        reason: Some(Arc::clone(error.shared_message())),
+    });
+}
+
+/// What the bodies of one call share: one for each attempt, one after another.
+struct Bodies {
+    permitted: Arc<Permitted>,
+    registry: Registry,
+    /// Bodies whose wrapper dropped them before their end.
+    left: Mutex<Vec<Running>>,
+}
+
+struct Runner(Arc<Bodies>);
+
+impl BodyRunner for Runner {
+    fn body<'a>(&'a self, signal: Cancel) -> Reply<'a, Attempt> {
+        let bodies = &self.0;
+        if bodies.has_left() {
+            // Attempts are sequential: an earlier one that was dropped comes to its end first (L-01).
+            return Reply::future(async move {
+                bodies.drain().await;
+                bodies.start(signal).await.map_err(GateError::from)
+            });
+        }
+        match bodies.start(signal).into_ready() {
+            Ok(attempt) => Reply::ready(attempt),
+            Err(slot) => Reply::future(async move { slot.await.map_err(GateError::from) }),
+        }
+    }
+
+    fn restart(&self, level: usize) {
+        let mut state = self.0.permitted.call.state();
+        state.deferred.clear();
+        state.concludes_turn = false;
+        state.wrapped.retain(|(at, _)| *at < level);
+    }
+
+    fn answered(&self, level: usize, answer: Answer) -> Attempt {
+        let call = &self.0.permitted.call;
+        call.state().wrapped.extend(answer.contexts.into_iter().map(|context| (level, context)));
+        let ending = match answer.kind {
+            AnswerKind::Attempt(attempt) if attempt.token == call.token() => return attempt,
+            // A result of another execution is checked like any value.
+            AnswerKind::Attempt(foreign) => match foreign.ending {
+                Ending::Success(success) => authored(call, success.value),
+                failure => failure,
+            },
+            AnswerKind::Value(value) => authored(call, value),
+            AnswerKind::Failure(failure) => {
+                note(call, Stage::Execute, None, "answered", failure.error());
+                Ending::Failure(failure)
+            }
+        };
+        Attempt { token: call.token(), ending }
+    }
+}
+
+/// A wrapper's value goes through the tool's own contract.
+fn authored(call: &Call, value: Json) -> Ending {
+    let Some(definition) = call.definition() else {
+        return Ending::failed(own::unknown_tool(call.name()));
+    };
+    call.note(Stage::Execute, None, "answered");
+    match project(call, definition, value) {
+        Ok(success) => Ending::Success(success),
+        Err(error) => Ending::failed(error),
+    }
+}
+
+impl Bodies {
+    fn has_left(&self) -> bool {
+        !self.left.lock().unwrap_or_else(PoisonError::into_inner).is_empty()
+    }
+
+    /// Polls every dropped body to its end.
+    async fn drain(&self) {
+        loop {
+            let next = self.left.lock().unwrap_or_else(PoisonError::into_inner).pop();
+            let Some(running) = next else {
+                return;
+            };
+            // Its result is nobody's; that it settled is what counts.
+            running.await;
+        }
+    }
+
+    /// Starts one attempt, or ends it before the body is invoked.
+    fn start(self: &Arc<Self>, signal: Cancel) -> Slot {
+        let call = &self.permitted.call;
+        let refused = |error: ToolError| {
+            note(call, Stage::Body, None, "not run", &error);
+            Slot::ended(self, Attempt { token: call.token(), ending: Ending::failed(error) })
+        };
+        let still = self.registry.resolve(call.scopes(), call.name());
+        let definition = match (call.registered(), still) {
+            (Some(captured), Some(now)) if Arc::ptr_eq(captured, &now) => &captured.definition,
+            _ => return refused(own::unknown_tool(call.name())),
+        };
+        // K5.
+        if signal.is_cancelled() {
+            return refused(own::aborted_before_dispatch());
+        }
+        // Arguments of typed tools are checked here, after all gates.
+        let arguments = call.arguments().unwrap_or(&Json::Null);
+        let violations = definition.argument_violations(arguments);
+        if !violations.is_empty() {
+            return refused(own::invalid_args(&violations.join("; ")));
+        }
+        let attempt = {
+            let mut state = call.state();
+            state.invoked = true;
+            state.attempt += 1;
+            state.attempt
+        };
+        let (dropped, dropped_signal) = CancelSource::new();
+        let signal = signal.fuse(&dropped_signal);
+        let invocation = Invocation::new(Arc::clone(&self.permitted), signal.clone(), attempt);
+        let body = catch_unwind(AssertUnwindSafe(|| definition.start(invocation)));
+        let running =
+            Running { call: call.clone(), definition: definition.clone(), signal, body: None, done: None };
+        let running = match body {
+            Ok(body) => Running { body: Some(body), ..running },
+            Err(cause) => {
+                let ending = running.finish(Err(panicked(definition, &*cause).into()));
+                Running { done: Some(ending), ..running }
+            }
+        };
+        Slot { bodies: Arc::clone(self), running: Some(running), ended: None, dropped: Some(dropped) }
+    }
+}
+
+fn panicked(definition: &Definition, cause: &(dyn std::any::Any + Send)) -> ToolError {
+    ToolError::new(format!("tool \"{}\" panicked: {}", definition.name(), panic_text(cause)))
+}
+
+/// A body on its way, owning all it needs, so that it can be polled by whoever is left.
+struct Running {
+    call: Call,
+    definition: Definition,
+    signal: Cancel,
+    body: Option<BodyFuture>,
+    done: Option<Ending>,
+}
+
+impl Running {
+    /// Normalises what the body returned; contexts close here (R-140, K6).
+    fn finish(&self, returned: Result<Json, BodyError>) -> Ending {
+        let concludes_turn = std::mem::take(&mut self.call.state().concludes_turn);
+        let projected = match returned {
+            Ok(value) => project(&self.call, &self.definition, value),
+            Err(BodyError::NotLossless) => Err(not_lossless(&self.definition)),
+            Err(BodyError::Failed(error)) => Err(error),
+        };
+        match projected {
+            Ok(_) if self.signal.is_cancelled() => {
+                let error = own::aborted();
+                note(&self.call, Stage::Body, None, "aborted", &error);
+                Ending::failed(error)
+            }
+            Ok(success) => {
+                self.call.note(Stage::Body, None, "ran");
+                Ending::Success(crate::outcome::Success { concludes_turn, ..success })
+            }
+            Err(error) => {
+                note(&self.call, Stage::Body, None, "failed", &error);
+                Ending::Failure(Failure::new(error))
+            }
+        }
+    }
+}
+
+impl Future for Running {
+    type Output = Ending;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Ending> {
+        if let Some(ending) = self.done.take() {
+            return Poll::Ready(ending);
+        }
+        let Some(body) = &mut self.body else {
+            return Poll::Pending;
+        };
+        let polled = match catch_unwind(AssertUnwindSafe(|| body.as_mut().poll(cx))) {
+            Ok(polled) => polled,
+            Err(cause) => Poll::Ready(Err(panicked(&self.definition, &*cause).into())),
+        };
+        polled.map(|returned| {
+            let ending = self.finish(returned);
+            // Dropping foreign state is foreign code too.
+            let body = self.body.take();
+            let _ = catch_unwind(AssertUnwindSafe(|| drop(body)));
+            ending
+        })
+    }
+}
+
+/// A running body in the hands of the chain. Dropping it fires the body's signal and leaves the body to be drained.
+struct Slot {
+    bodies: Arc<Bodies>,
+    running: Option<Running>,
+    ended: Option<Attempt>,
+    dropped: Option<CancelSource>,
+}
+
+impl Slot {
+    fn ended(bodies: &Arc<Bodies>, attempt: Attempt) -> Self {
+        Self { bodies: Arc::clone(bodies), running: None, ended: Some(attempt), dropped: None }
+    }
+
+    fn into_ready(mut self) -> Result<Attempt, Self> {
+        self.ended.take().ok_or(self)
+    }
+}
+
+impl Future for Slot {
+    type Output = Result<Attempt, ToolError>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        if let Some(attempt) = self.ended.take() {
+            return Poll::Ready(Ok(attempt));
+        }
+        let Some(running) = &mut self.running else {
+            return Poll::Pending;
+        };
+        let token = running.call.token();
+        Pin::new(running).poll(cx).map(|ending| {
+            self.running = None;
+            Ok(Attempt { token, ending })
+        })
+    }
+}
+
+impl Drop for Slot {
+    fn drop(&mut self) {
+        if let Some(running) = self.running.take() {
+            if let Some(dropped) = &self.dropped {
+                dropped.fire(CancelReason::Disposed);
+            }
+            self.bodies.left.lock().unwrap_or_else(PoisonError::into_inner).push(running);
+        }
+    }
+}
