@@ -12,11 +12,12 @@ use crate::outcome::Ending;
 use crate::registry::{Mode, RUN_CODE};
 
 /// Admits a call, or gives its ending when no gate is to see it.
-pub(super) fn admit(pipeline: &Inner, request: Request) -> Result<Call, Settled> {
+pub(super) fn admit(pipeline: &Inner, mut request: Request) -> Result<Call, Settled> {
     let scopes = pipeline.registry.scopes_of(request.agent);
     // Captured before anything else, so that later changes of the registry cannot change this call (R-180, L-21).
     let registered = pipeline.registry.resolve(&scopes, &request.name);
-    let (arguments, refused) = match read(pipeline, &request.arguments) {
+    let read = request.read.take().unwrap_or_else(|| read(pipeline, &request.arguments));
+    let (arguments, refused) = match read {
         Ok(arguments) => (Some(arguments), None),
         Err(error) => (None, Some(error)),
     };
@@ -79,7 +80,7 @@ fn is_collapsed(pipeline: &Inner, call: &Call) -> bool {
 }
 
 /// Reads arguments; what is not strict, lossless JSON is refused before gates and people see it (L-61).
-fn read(pipeline: &Inner, arguments: &Arguments) -> Result<Json, ToolError> {
+pub(crate) fn read(pipeline: &Inner, arguments: &Arguments) -> Result<Json, ToolError> {
     match arguments {
         Arguments::Value(value) => Ok(value.clone()),
         Arguments::NotLossless => Err(own::arguments_not_lossless()),
