@@ -33,7 +33,13 @@ impl Tail {
     pub(crate) fn finish(mut self, held: bool) -> Captured {
         self.ring.rotate_left(self.oldest);
         let truncated = self.total_bytes > self.ring.len() as u64;
-        Captured { bytes: self.ring, total_bytes: self.total_bytes, truncated, held, bytes_max: self.bytes_max }
+        Captured {
+            bytes: self.ring,
+            total_bytes: self.total_bytes,
+            truncated,
+            held,
+            bytes_max: self.bytes_max,
+        }
     }
 
     /// Doubles the allocation as a vector does, but never beyond `bytes_max`.
@@ -108,7 +114,8 @@ fn source_bytes(bytes: &[u8], lossy_bytes: usize) -> usize {
         }
         (source, lossy) = (source + valid, lossy + valid);
         if !chunk.invalid().is_empty() {
-            (source, lossy) = (source + chunk.invalid().len(), lossy + char::REPLACEMENT_CHARACTER.len_utf8());
+            (source, lossy) =
+                (source + chunk.invalid().len(), lossy + char::REPLACEMENT_CHARACTER.len_utf8());
         }
         if lossy >= lossy_bytes {
             break;

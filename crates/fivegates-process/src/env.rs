@@ -93,7 +93,12 @@ fn check(name: &OsStr, value: Option<&OsStr>) -> Result<(), RunError> {
 mod tests {
     use super::*;
 
-    fn check_env(policy: &EnvPolicy, host: &[(&str, &str)], explicit: &[(&str, Option<&str>)], expected: &[(&str, &str)]) {
+    fn check_env(
+        policy: &EnvPolicy,
+        host: &[(&str, &str)],
+        explicit: &[(&str, Option<&str>)],
+        expected: &[(&str, &str)],
+    ) {
         let host = host.iter().map(|(name, value)| (name.into(), value.into()));
         let explicit = explicit.iter().map(|(name, value)| (name.into(), value.map(Into::into))).collect();
         let env = policy.resolve(host, &explicit).unwrap();
@@ -123,7 +128,12 @@ mod tests {
         let greedy = EnvPolicy::only(["*", "FIVEGATES_KEY", "FIVEGATES_*"]);
         assert!(!greedy.inherits(OsStr::new("FIVEGATES_KEY")));
         assert!(greedy.inherits(OsStr::new("SECRET_X")));
-        check_env(&EnvPolicy::nothing(), HOST, &[("FIVEGATES_SESSION_ID", Some("7"))], &[("FIVEGATES_SESSION_ID", "7")]);
+        check_env(
+            &EnvPolicy::nothing(),
+            HOST,
+            &[("FIVEGATES_SESSION_ID", Some("7"))],
+            &[("FIVEGATES_SESSION_ID", "7")],
+        );
     }
 
     #[test]

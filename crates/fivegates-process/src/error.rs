@@ -3,7 +3,10 @@
 use std::io;
 use std::path::PathBuf;
 
-/// Why a program was not started. Nothing of it ran (spec §6: only a failure to start is an error).
+/// Why a program was not started (spec §6: only a failure to start is an error).
+///
+/// Nothing of it ran, with two exceptions in which it was, or will be, killed as soon as it starts: [`RunError::SpawnerBusy`],
+/// and [`RunError::Spawn`] at the step `watch the program`.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RunError {
@@ -33,7 +36,9 @@ pub enum RunError {
         source: io::Error,
     },
     /// The system's limit for arguments and environment is exceeded (Linux: 128 KiB for one argument).
-    #[error("the arguments and environment of `{program}` are too long ({bytes} bytes); pass large input on stdin or in a file")]
+    #[error(
+        "the arguments and environment of `{program}` are too long ({bytes} bytes); pass large input on stdin or in a file"
+    )]
     ArgumentListTooLong {
         /// The program as given.
         program: String,
@@ -58,7 +63,9 @@ pub enum RunError {
     #[error("programs cannot be started: the spawning thread is gone; create a new runner")]
     SpawnerGone,
     /// The runner's thread did not answer in time: a file system or the machine is stuck.
-    #[error("program `{program}` was not started within {waited_ms} ms; check for a hanging file system and try again")]
+    #[error(
+        "program `{program}` was not started within {waited_ms} ms; check for a hanging file system and try again"
+    )]
     SpawnerBusy {
         /// The program as given.
         program: String,

@@ -1,13 +1,14 @@
 //! The runner on Linux. The road of a run: queue → spawning thread → supervision → answer.
 
-mod spawner;
-mod launch;
 mod child_setup;
-mod supervise;
-mod streams;
-mod tree;
 mod group;
+mod launch;
 mod reaper;
+mod spawner;
+mod streams;
+mod supervise;
+mod sys;
+mod tree;
 
 use std::pin::pin;
 

@@ -211,7 +211,10 @@ mod tests {
         let spec = Spec::new(Program::new("true").unwrap(), "/").args(["a", "b\0"]);
         assert_eq!(spec.check().unwrap_err().to_string(), "argument 2 contains a NUL byte; remove it");
         let spec = Spec::new(Program::new("true").unwrap(), "/\0");
-        assert_eq!(spec.check().unwrap_err().to_string(), "the working directory contains a NUL byte; remove it");
+        assert_eq!(
+            spec.check().unwrap_err().to_string(),
+            "the working directory contains a NUL byte; remove it"
+        );
     }
 
     #[test]

@@ -15,7 +15,11 @@ impl Runner {
     }
 
     /// Cannot be reached: there is no value of this type.
-    pub async fn run(&self, _spec: Spec, _cancel: impl Future<Output = ()> + Send) -> Result<Finished, RunError> {
+    pub async fn run(
+        &self,
+        _spec: Spec,
+        _cancel: impl Future<Output = ()> + Send,
+    ) -> Result<Finished, RunError> {
         match self.0 {}
     }
 

@@ -1,12 +1,12 @@
 //! What the child does between fork and execution. Only system calls: no allocation, no lock, no panic.
 
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::os::unix::process::CommandExt as _;
-use std::process::Command;
+use std::os::fd::OwnedFd;
 
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal};
+
+use super::sys;
 
 /// A step in the child. Its number travels in the upper half of the error code that the standard library carries to the
 /// parent as it is; nothing else could tell a failed `fchdir` from a failed `execve`.
@@ -47,34 +47,31 @@ impl Step {
     }
 }
 
-/// Has the child of `command` run [`enter`] before it executes.
-#[expect(unsafe_code, reason = "code between fork and execution cannot be proved safe by the compiler")]
-pub(super) fn install(command: &mut Command, workdir: OwnedFd) {
-    let host = rustix::process::getpid();
-    // SAFETY: `enter` makes system calls alone, each async-signal-safe, and neither allocates nor locks. It touches no memory
-    // that another thread of the parent could have been changing: a descriptor number and a process id.
-    unsafe { command.pre_exec(move || enter(workdir.as_fd(), host)) };
+/// What the child needs to know.
+#[derive(Debug)]
+pub(super) struct ChildSetup {
+    workdir: OwnedFd,
+    host: Pid,
 }
 
-fn enter(workdir: BorrowedFd<'_>, host: Pid) -> io::Result<()> {
-    rustix::process::set_parent_process_death_signal(Some(Signal::KILL))
-        .map_err(|errno| Step::BindToParent.failed(errno))?;
-    // The parent may have died before the line above took effect.
-    if rustix::process::getppid() != Some(host) {
-        return Err(Step::BindToParent.failed(Errno::SRCH));
+impl ChildSetup {
+    pub(super) fn new(workdir: OwnedFd) -> Self {
+        Self { workdir, host: rustix::process::getpid() }
     }
-    // A new session has no controlling terminal, so `/dev/tty` cannot be opened; its leader also leads a new group.
-    rustix::process::setsid().map_err(|errno| Step::Session.failed(errno))?;
-    rustix::process::fchdir(workdir).map_err(|errno| Step::Workdir.failed(errno))?;
-    withhold_descriptors().map_err(|errno| Step::Descriptors.failed(errno))
-}
 
-/// Marks everything above the standard streams close-on-exec, also what some library opened without that flag.
-#[expect(unsafe_code, reason = "no safe wrapper of close_range in the crates that are used")]
-fn withhold_descriptors() -> Result<(), Errno> {
-    // SAFETY: the call takes three integers and, with this flag, closes nothing now.
-    let result = unsafe { libc::syscall(libc::SYS_close_range, 3, u32::MAX, libc::CLOSE_RANGE_CLOEXEC) };
-    if result == 0 { Ok(()) } else { Err(Errno::from_io_error(&io::Error::last_os_error()).unwrap_or(Errno::NOSYS)) }
+    pub(super) fn run(&self) -> io::Result<()> {
+        rustix::process::set_parent_process_death_signal(Some(Signal::KILL))
+            .map_err(|errno| Step::BindToParent.failed(errno))?;
+        // The parent may have died before the line above took effect.
+        if rustix::process::getppid() != Some(self.host) {
+            return Err(Step::BindToParent.failed(Errno::SRCH));
+        }
+        // A new session has no controlling terminal, so `/dev/tty` cannot be opened; its leader also leads a new group.
+        rustix::process::setsid().map_err(|errno| Step::Session.failed(errno))?;
+        rustix::process::fchdir(&self.workdir).map_err(|errno| Step::Workdir.failed(errno))?;
+        // Also what some library opened without the flag.
+        sys::withhold_descriptors().map_err(|errno| Step::Descriptors.failed(errno))
+    }
 }
 
 #[cfg(test)]

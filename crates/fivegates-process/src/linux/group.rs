@@ -34,7 +34,9 @@ pub(super) fn members(group: Pid) -> Members {
             continue;
         };
         match parse(&stat) {
-            Some((state, id)) if id == group.as_raw_pid() && state != b'Z' && state != b'X' => return Members::Live,
+            Some((state, id)) if id == group.as_raw_pid() && state != b'Z' && state != b'X' => {
+                return Members::Live;
+            }
             Some(_) => seen_any = true,
             None => {}
         }

@@ -12,8 +12,9 @@ use std::time::Instant;
 use rustix::fs::{Access, AtFlags, CWD, FileType, Mode, OFlags};
 use rustix::io::Errno;
 
-use super::child_setup::{self, Step};
+use super::child_setup::{ChildSetup, Step};
 use super::reaper::Reaper;
+use super::sys;
 use super::tree::Tree;
 use crate::error::RunError;
 use crate::spec::Program;
@@ -52,13 +53,16 @@ pub(super) fn start(launch: Launch, reaper: &Reaper) -> Result<Started, RunError
     let workdir = open_workdir(&launch.cwd)?;
     let path = find(&launch, workdir.as_fd())?;
     let mut command = command(&launch, &path);
-    child_setup::install(&mut command, workdir);
+    sys::install(&mut command, ChildSetup::new(workdir));
     let at = Instant::now();
     let mut child = command.spawn().map_err(|error| explain(&error, &launch))?;
     let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
     let program = launch.program.display();
-    let tree = Tree::of(child, reaper)
-        .map_err(|source| RunError::Spawn { program: program.clone(), step: "watch the program", source })?;
+    let tree = Tree::of(child, reaper).map_err(|source| RunError::Spawn {
+        program: program.clone(),
+        step: "watch the program",
+        source,
+    })?;
     let started = Started {
         tree,
         stdin: stdin.map(Into::into),
@@ -95,7 +99,9 @@ fn open_workdir(path: &Path) -> Result<OwnedFd, RunError> {
 fn find(launch: &Launch, workdir: BorrowedFd<'_>) -> Result<PathBuf, RunError> {
     let name = launch.program.as_os_str();
     if name.as_encoded_bytes().contains(&b'/') {
-        return executable(workdir, Path::new(name)).map(|()| name.into()).map_err(|errno| not_found(errno, launch));
+        return executable(workdir, Path::new(name))
+            .map(|()| name.into())
+            .map_err(|errno| not_found(errno, launch));
     }
     let search = launch.env.get(OsStr::new("PATH")).map_or(OsStr::new(PATH_FALLBACK), OsString::as_os_str);
     let mut worst = Errno::NOENT;
@@ -137,7 +143,8 @@ fn explain(error: &io::Error, launch: &Launch) -> RunError {
     };
     let (step, errno) = Step::decode(raw);
     let source = io::Error::from_raw_os_error(errno);
-    let unexecutable = |reason: &str| RunError::ProgramNotExecutable { program: program.clone(), reason: reason.into() };
+    let unexecutable =
+        |reason: &str| RunError::ProgramNotExecutable { program: program.clone(), reason: reason.into() };
     match (step, Errno::from_raw_os_error(errno)) {
         (Some(Step::Workdir), _) => RunError::BadWorkdir { path: launch.cwd.clone(), source },
         (Some(step), _) => RunError::Spawn { program, step: step.name(), source },

@@ -44,7 +44,8 @@ impl Reaper {
                 }
                 ward.orphans.clone()
             };
-            let mut fds: Vec<_> = waiting.iter().map(|leader| PollFd::new(leader.pidfd(), PollFlags::IN)).collect();
+            let mut fds: Vec<_> =
+                waiting.iter().map(|leader| PollFd::new(leader.pidfd(), PollFlags::IN)).collect();
             let timeout = Timespec { tv_sec: 0, tv_nsec: POLL_MS * 1_000_000 };
             // A failure is a short wait.
             let _ = rustix::event::poll(&mut fds, Some(&timeout));

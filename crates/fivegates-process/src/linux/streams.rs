@@ -127,7 +127,8 @@ impl Output {
         let Some(pipe) = self.pipe.take() else {
             return;
         };
-        let mut left = rustix::pipe::fcntl_getpipe_size(&pipe).unwrap_or(CHUNK_BYTES_MAX);
+        // One byte more than it holds, so as to see its end.
+        let mut left = rustix::pipe::fcntl_getpipe_size(&pipe).unwrap_or(CHUNK_BYTES_MAX) + 1;
         while left > 0 {
             let wanted = left.min(chunk.len());
             match rustix::io::read(&pipe, &mut chunk[..wanted]) {
@@ -140,7 +141,6 @@ impl Output {
                 Err(_) => break,
             }
         }
-        // It may have ended exactly here; a last look without taking anything would need another call for a rare case.
         self.pipe = Some(pipe);
     }
 

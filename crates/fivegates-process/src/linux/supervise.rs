@@ -4,16 +4,16 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rustix::process::Signal as Kill;
-use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 use tokio::time::sleep;
 
 use super::group::{self, Members};
 use super::launch::Started;
 use super::streams::Streams;
+use super::sys;
 use super::tree::{Exit, Tree};
 use crate::error::RunError;
 use crate::finished::{Certainty, Finished, Stream};
@@ -56,7 +56,7 @@ pub(super) async fn supervise(
         Ok(streams) => streams,
         Err(error) => return Err(unwatched(error)),
     };
-    let ended = AsyncFd::with_interest(tree.pidfd(), Interest::READABLE).map_err(unwatched)?;
+    let ended = sys::watch(tree.pidfd()).map_err(unwatched)?;
     let mut run = Run { tree, ended, streams, observe };
     let stop = match stop {
         None => run.until_ended(cause(cancel, limits.timeout)).await,
@@ -162,7 +162,9 @@ impl<O: FnMut(Stream, &[u8])> Run<O> {
         let exit = self.tree.reap();
         let certainty = match exit {
             None => Certainty::Unconfirmed,
-            Some(_) if group::is_empty(group) || self.group_ends(pin!(sleep(CONFIRM_WAIT))).await => Certainty::GroupGone,
+            Some(_) if group::is_empty(group) || self.group_ends(pin!(sleep(CONFIRM_WAIT))).await => {
+                Certainty::GroupGone
+            }
             Some(_) => Certainty::SurvivorsPossible,
         };
         self.streams.read_rest(&mut self.observe);
