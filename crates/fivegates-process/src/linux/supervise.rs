@@ -175,19 +175,26 @@ impl<O: FnMut(Stream, &[u8])> Run<O> {
     async fn group_ends(&mut self, mut limit: Pin<&mut impl Future<Output = ()>>) -> bool {
         let group = self.tree.group();
         loop {
-            let look = self.until(tokio::task::spawn_blocking(move || group::members(group))).await;
-            if matches!(look, Ok(Members::Gone)) {
-                return true;
-            }
-            let ran_out = self.until(async {
+            let look = async {
+                // Not to be had while the runtime's blocking threads are all busy: then the limit decides.
+                let gone = matches!(
+                    tokio::task::spawn_blocking(move || group::members(group)).await,
+                    Ok(Members::Gone)
+                );
+                if !gone {
+                    sleep(GROUP_POLL).await;
+                }
+                gone
+            };
+            let ended = self.until(async {
                 tokio::select! {
                     biased;
-                    () = limit.as_mut() => true,
-                    () = sleep(GROUP_POLL) => false,
+                    () = limit.as_mut() => Some(false),
+                    gone = look => gone.then_some(true),
                 }
             });
-            if ran_out.await {
-                return false;
+            if let Some(ended) = ended.await {
+                return ended;
             }
         }
     }

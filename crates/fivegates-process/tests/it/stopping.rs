@@ -181,3 +181,36 @@ async fn more_programs_than_the_queue_holds_all_run() {
         assert_eq!(stdout(&run.await.unwrap().unwrap()), format!("{n}\n"));
     }
 }
+
+/// A program in a frozen control group acts on no signal, as one that is stuck in the system does.
+#[tokio::test]
+async fn a_stuck_program_is_answered_for_and_reaped_later() {
+    let cgroup =
+        std::path::PathBuf::from(format!("/sys/fs/cgroup/freezer/fivegates-test-{}", std::process::id()));
+    if std::fs::create_dir(&cgroup).is_err() {
+        println!("skipped: no freezer control group that this user may use");
+        return;
+    }
+    let state = cgroup.join("freezer.state");
+    let (frozen, cancelled) = tokio::sync::oneshot::channel();
+    let mut frozen = Some(frozen);
+    let observe = |_, _: &[u8]| {
+        std::fs::write(&state, "FROZEN").unwrap();
+        frozen.take().map(|frozen| frozen.send(()));
+    };
+    let script = bash(r#"echo $$ > "$CGROUP/cgroup.procs"; echo $$; while :; do sleep 0.01; done"#);
+    let script = script.env("CGROUP", &cgroup).grace(SHORT);
+    let cancel = async { cancelled.await.unwrap() };
+    let runner = Runner::new().unwrap();
+    let finished = runner.run_observed(script, cancel, observe).await.unwrap();
+    let pid = pids(&finished)[0];
+    let stuck = is_live(pid);
+    std::fs::write(&state, "THAWED").unwrap();
+    eventually("it was reaped", || !crate::common::exists(pid)).await;
+    eventually("the control group is empty", || std::fs::remove_dir(&cgroup).is_ok()).await;
+    assert!(stuck, "the freezer held it");
+    assert_eq!((finished.exit_code, finished.signal), (None, None));
+    assert_eq!((finished.aborted, finished.killed), (true, true));
+    assert_eq!(finished.certainty, Certainty::Unconfirmed);
+    assert!(finished.wall_time < LONG);
+}
