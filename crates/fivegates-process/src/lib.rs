@@ -10,7 +10,29 @@
 //!
 //! A descendant that leaves the process group (`setsid`) cannot pin a call, but survives it; [`Certainty`] says what is known.
 //!
+//! ```
+//! # #[cfg(target_os = "linux")]
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! use fivegates_process::{Program, Runner, Spec};
+//!
+//! let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+//! let runner = Runner::new()?;
+//! let spec = Spec::new(Program::new("cat")?, "/").stdin("hello");
+//! let finished = runtime.block_on(runner.run(spec, std::future::pending()))?;
+//! assert_eq!(finished.exit_code, Some(0));
+//! assert_eq!(finished.stdout.text().text, "hello");
+//! # Ok(())
+//! # }
+//! # #[cfg(not(target_os = "linux"))]
+//! # fn main() {}
+//! ```
+//!
 //! Linux 5.11 or later. On other systems the crate compiles and [`Runner::new`] refuses.
+
+#![cfg_attr(
+    not(target_os = "linux"),
+    expect(dead_code, reason = "used by the runner, which is there on Linux alone")
+)]
 
 mod capture;
 mod env;
