@@ -1,8 +1,5 @@
 //! Reads a script into turns.
 
-use std::fmt;
-
-use serde::de::{Error as _, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
@@ -28,37 +25,45 @@ pub(super) fn parse(bytes: &[u8]) -> Result<Vec<ModelTurn>, Fault> {
         let message = "the script is empty; write an object such as `{\"turns\": [{\"text\": \"hi\"}]}`";
         return Err(Fault { line: 1, column: 1, message: message.to_owned() });
     }
-    let text = std::str::from_utf8(bytes).map_err(|error| not_utf8(&bytes[..error.valid_up_to()]))?;
-    let script: Script = serde_json::from_str(text).map_err(|error| fault(&error))?;
-    Ok(script.turns)
+    let source = std::str::from_utf8(bytes).map_err(|error| {
+        let (line, column) = place(&bytes[..error.valid_up_to()]);
+        Fault { line, column, message: "this byte is not UTF-8; save the script as UTF-8".to_owned() }
+    })?;
+    let source = Source(source);
+    let script: Script<'_> = source.read(source.0)?;
+    let turns = source.read::<Vec<&RawValue>>(script.turns.get())?;
+    if turns.is_empty() {
+        return Err(source.fault(script.turns.get(), "`turns` is empty; add at least one turn"));
+    }
+    turns.into_iter().zip(1..).map(|(turn, number)| model_turn(source, turn.get(), number)).collect()
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, expecting = "an object with `turns`")]
-struct Script {
-    #[serde(deserialize_with = "turns")]
-    turns: Vec<ModelTurn>,
+struct Script<'a> {
+    #[serde(borrow)]
+    turns: &'a RawValue,
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, expecting = "a turn: an object with `text`, `calls` or both")]
-struct Turn {
+struct Turn<'a> {
     #[serde(default, deserialize_with = "given")]
     text: Option<String>,
-    #[serde(default, deserialize_with = "given")]
-    calls: Option<Vec<Call>>,
-    #[serde(default, deserialize_with = "finish")]
-    finish: Option<Finish>,
+    #[serde(borrow, default, deserialize_with = "given")]
+    calls: Option<Vec<&'a RawValue>>,
+    #[serde(borrow, default, deserialize_with = "given")]
+    finish: Option<&'a RawValue>,
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, expecting = "a call: an object with `name`, and perhaps `id` and `arguments`")]
-struct Call {
+struct Call<'a> {
     #[serde(default, deserialize_with = "given")]
     id: Option<String>,
     name: String,
-    #[serde(default, deserialize_with = "arguments")]
-    arguments: String,
+    #[serde(borrow, default, deserialize_with = "given")]
+    arguments: Option<&'a RawValue>,
 }
 
 /// Reads a value that may be left out but not be `null`.
@@ -66,93 +71,93 @@ fn given<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) -> Res
     T::deserialize(deserializer).map(Some)
 }
 
-fn finish<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Finish>, D::Error> {
-    let word = String::deserialize(deserializer)?;
-    let known = [Finish::Stop, Finish::ToolCalls, Finish::MaxTokens].into_iter().find(|f| f.as_str() == word);
-    known.map(Some).ok_or_else(|| {
-        let word = excerpt(&word, WORD_BYTES_MAX);
-        D::Error::custom(format!("`finish` is `{word}`; use `stop`, `tool-calls` or `max-tokens`"))
-    })
-}
-
-/// Reads the raw argument text: the source of an object, or the content of a string.
-fn arguments<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
-    let raw: &'de RawValue = Deserialize::deserialize(deserializer)?;
-    match raw.get().as_bytes().first() {
-        Some(b'{') => Ok(raw.get().to_owned()),
-        Some(b'"') => serde_json::from_str(raw.get()).map_err(|_| {
-            D::Error::custom("`arguments` has an escape that stands for no character; correct it")
-        }),
-        _ => Err(D::Error::custom("`arguments` must be an object, or a string with the raw text")),
-    }
-}
-
-/// Reads the turns one by one, so that a fault in one is reported at its place.
-fn turns<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<ModelTurn>, D::Error> {
-    struct Turns;
-
-    impl<'de> Visitor<'de> for Turns {
-        type Value = Vec<ModelTurn>;
-
-        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            f.write_str("a list of turns")
-        }
-
-        fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Self::Value, A::Error> {
-            let mut turns = Vec::new();
-            while let Some(turn) = list.next_element::<Turn>()? {
-                turns.push(model_turn(turn, turns.len() + 1).map_err(A::Error::custom)?);
-            }
-            if turns.is_empty() {
-                return Err(A::Error::custom("`turns` is empty; add at least one turn"));
-            }
-            Ok(turns)
-        }
-    }
-
-    deserializer.deserialize_seq(Turns)
-}
-
 /// Makes turn `number`, counted from 1, as a real model's answer would come out.
-fn model_turn(turn: Turn, number: usize) -> Result<ModelTurn, String> {
+fn model_turn(source: Source<'_>, text: &str, number: usize) -> Result<ModelTurn, Fault> {
+    let turn: Turn<'_> = source.read(text)?;
     if turn.text.is_none() && turn.calls.is_none() {
-        return Err("this turn has nothing in it; give it `text`, `calls` or both".to_owned());
+        return Err(source.fault(text, "this turn has nothing in it; give it `text`, `calls` or both"));
     }
     let mut calls: Vec<CallText> = Vec::new();
-    for (call, index) in turn.calls.unwrap_or_default().into_iter().zip(1..) {
+    for (raw, index) in turn.calls.unwrap_or_default().into_iter().zip(1..) {
+        let call: Call<'_> = source.read(raw.get())?;
         let id = call.id.unwrap_or_else(|| format!("call-{number}-{index}"));
         if calls.iter().any(|earlier| earlier.id == id) {
             let id = excerpt(&id, WORD_BYTES_MAX);
-            return Err(format!("two calls of this turn have the id `{id}`; give each its own"));
+            let message = format!("another call of this turn has the id `{id}` already; give each its own");
+            return Err(source.fault(raw.get(), &message));
         }
-        calls.push(CallText { id, name: call.name, arguments: call.arguments });
+        let arguments = call.arguments.map_or(Ok(String::new()), |raw| arguments(source, raw.get()))?;
+        calls.push(CallText { id, name: call.name, arguments });
     }
     let finish = match (turn.finish, calls.is_empty()) {
-        (Some(Finish::MaxTokens), _) => {
-            calls.clear();
-            Finish::MaxTokens
-        }
-        (Some(Finish::ToolCalls), true) => {
-            return Err("this turn's `finish` is `tool-calls`, but it has no calls; add one".to_owned());
-        }
-        (_, true) => Finish::Stop,
-        (_, false) => Finish::ToolCalls,
+        (None, true) => Finish::Stop,
+        (None, false) => Finish::ToolCalls,
+        (Some(word), no_calls) => finish(source, word.get(), no_calls)?,
     };
+    if finish == Finish::MaxTokens {
+        calls.clear();
+    }
     Ok(ModelTurn { text: turn.text.unwrap_or_default(), reasoning: None, calls, finish, usage: None })
 }
 
-fn fault(error: &serde_json::Error) -> Fault {
-    let text = error.to_string();
-    let place = format!(" at line {} column {}", error.line(), error.column());
-    let message = excerpt(text.strip_suffix(&place).unwrap_or(&text), MESSAGE_BYTES_MAX);
-    Fault { line: error.line().max(1), column: error.column().max(1), message }
+/// Takes the raw argument text: the source of an object, or the content of a string.
+fn arguments(source: Source<'_>, text: &str) -> Result<String, Fault> {
+    match text.as_bytes().first() {
+        Some(b'{') => Ok(text.to_owned()),
+        Some(b'"') => source.read(text),
+        _ => Err(source.fault(text, "`arguments` must be an object, or a string with the raw text")),
+    }
 }
 
-fn not_utf8(valid: &[u8]) -> Fault {
-    let line_start = valid.iter().rposition(|b| *b == b'\n').map_or(0, |at| at + 1);
-    Fault {
-        line: valid.iter().filter(|b| **b == b'\n').count() + 1,
-        column: valid.len() - line_start + 1,
-        message: "this byte is not UTF-8; save the script as UTF-8".to_owned(),
+fn finish(source: Source<'_>, text: &str, no_calls: bool) -> Result<Finish, Fault> {
+    let word: String = source.read(text)?;
+    let known = [Finish::Stop, Finish::ToolCalls, Finish::MaxTokens].into_iter().find(|f| f.as_str() == word);
+    match known {
+        None => {
+            let word = excerpt(&word, WORD_BYTES_MAX);
+            let message = format!("`finish` is `{word}`; use `stop`, `tool-calls` or `max-tokens`");
+            Err(source.fault(text, &message))
+        }
+        Some(Finish::ToolCalls) if no_calls => {
+            Err(source.fault(text, "`finish` is `tool-calls`, but this turn has no calls; add one"))
+        }
+        Some(Finish::Stop) if !no_calls => Ok(Finish::ToolCalls),
+        Some(finish) => Ok(finish),
     }
+}
+
+/// Is the script's text, of which every value that is read apart is a slice, so that its place is known.
+#[derive(Clone, Copy)]
+struct Source<'a>(&'a str);
+
+impl<'a> Source<'a> {
+    fn read<T: Deserialize<'a>>(self, part: &'a str) -> Result<T, Fault> {
+        serde_json::from_str(part).map_err(|error| {
+            let (line, column) = self.place(part);
+            let text = error.to_string();
+            let suffix = format!(" at line {} column {}", error.line(), error.column());
+            let message = excerpt(text.strip_suffix(&suffix).unwrap_or(&text), MESSAGE_BYTES_MAX);
+            let within = error.column().max(1);
+            match error.line() {
+                0 | 1 => Fault { line, column: column + within - 1, message },
+                lines => Fault { line: line + lines - 1, column: within, message },
+            }
+        })
+    }
+
+    fn fault(self, part: &str, message: &str) -> Fault {
+        let (line, column) = self.place(part);
+        Fault { line, column, message: message.to_owned() }
+    }
+
+    fn place(self, part: &str) -> (usize, usize) {
+        let before = (part.as_ptr() as usize).saturating_sub(self.0.as_ptr() as usize);
+        place(&self.0.as_bytes()[..before.min(self.0.len())])
+    }
+}
+
+/// Returns the line and column, from 1, of what follows `before`.
+fn place(before: &[u8]) -> (usize, usize) {
+    let line_start = before.iter().rposition(|b| *b == b'\n').map_or(0, |at| at + 1);
+    (before.iter().filter(|b| **b == b'\n').count() + 1, before.len() - line_start + 1)
 }

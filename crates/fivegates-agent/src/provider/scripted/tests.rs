@@ -82,66 +82,75 @@ fn turns_are_played_in_order_and_then_no_more() {
     }
 }
 
+/// Checks that the mark `^` in `text` is where a fault is found, and what it says.
+fn check_at(text: &str, message: &str) {
+    let at = text.find('^').unwrap();
+    let line = text[..at].matches('\n').count() + 1;
+    let column = at - text[..at].rfind('\n').map_or(0, |end| end + 1) + 1;
+    check_fault(&text.replace('^', ""), &format!("`s.json`, line {line}, column {column}: {message}"));
+}
+
 #[test]
-fn faults_are_found_at_their_place() {
-    check_fault(
-        " \n",
-        "`s.json`, line 1, column 1: the script is empty; write an object such as `{\"turns\": [{\"text\": \"hi\"}]}`",
+fn faults_of_json_are_found_at_their_place() {
+    check_at("^ \n", "the script is empty; write an object such as `{\"turns\": [{\"text\": \"hi\"}]}`");
+    check_at("^{", "EOF while parsing an object");
+    check_at("{\"turns\": [{\"text\":\n\"^a", "EOF while parsing a string");
+    check_at("n^ope", "expected ident");
+    check_at("[^]", "invalid length 0, expected an object with `turns`");
+    check_at("{\"turns\":[{\"text\":\"a\"}]} ^x", "trailing characters");
+    check_at("{\"turns\":[{\"calls\":[{\"name\":\"n\",\"arguments\":{\"x\":^}}]}]}", "expected value");
+}
+
+#[test]
+fn faults_of_form_are_found_at_their_place() {
+    check_at("{^}", "missing field `turns`");
+    check_at("{\"turns\":^[]}", "`turns` is empty; add at least one turn");
+    check_at("{\"turns\":\n ^{}}", "invalid type: map, expected a sequence");
+    check_at("{\"turns\":[{\"text\":\"a\"}],\n\"turn^\":1}", "unknown field `turn`, expected `turns`");
+    check_at("{\"turns\":[],\n\"turns^\":[]}", "duplicate field `turns`");
+    check_at(
+        "{\"turns\":[{\"text\":\"a\"},\n {\n\"txt^\":\"a\"}]}",
+        "unknown field `txt`, expected one of `text`, `calls`, `finish`",
     );
-    check_fault("{", "`s.json`, line 1, column 1: EOF while parsing an object");
-    check_fault("nope", "`s.json`, line 1, column 2: expected ident");
-    check_fault("[]", "`s.json`, line 1, column 2: invalid length 0, expected an object with `turns`");
-    check_fault("{}", "`s.json`, line 1, column 2: missing field `turns`");
-    check_fault("{\"turns\":[]}", "`s.json`, line 1, column 11: `turns` is empty; add at least one turn");
-    check_fault(
-        "{\"turns\":\n {}}",
-        "`s.json`, line 2, column 1: invalid type: map, expected a list of turns",
+    check_at("{\"turns\":[{\"text\":\"a\",\n  \"text^\":\"b\"}]}", "duplicate field `text`");
+    check_at("{\"turns\":[\n{\"text\":nul^l}]}", "invalid type: null, expected a string");
+    check_at(
+        "{\"turns\":[{\"text\":\"a\"},\n^{},\n{\"text\":\"b\"}]}",
+        "this turn has nothing in it; give it `text`, `calls` or both",
     );
-    check_fault(
-        "{\"turns\":[{\"text\":\"a\"}],\n\"turn\":1}",
-        "`s.json`, line 2, column 6: unknown field `turn`, expected `turns`",
+    check_at(
+        "{\"turns\":[{\"text\":\"a\",\n\"finish\":^\"length\"\n}]}",
+        "`finish` is `length`; use `stop`, `tool-calls` or `max-tokens`",
     );
-    check_fault(
-        "{\"turns\":[{\"text\":\"a\"},\n{\"txt\":\"a\"}]}",
-        "`s.json`, line 2, column 6: unknown field `txt`, expected one of `text`, `calls`, `finish`",
+    check_at(
+        "{\"turns\":[{\"text\":\"a\",\"finish\":^\"tool-calls\"}]}",
+        "`finish` is `tool-calls`, but this turn has no calls; add one",
     );
-    check_fault(
-        "{\"turns\":[{\"text\":\"a\",\n  \"text\":\"b\"}]}",
-        "`s.json`, line 2, column 8: duplicate field `text`",
+}
+
+#[test]
+fn faults_of_calls_are_found_at_their_place() {
+    check_at("{\"turns\":[{\"calls\":[\n{\"id\":\"a\"^}]}]}", "missing field `name`");
+    check_at(
+        "{\"turns\":[{\"calls\":[{\"name\":\"n\",\"id\":^7}]}]}",
+        "invalid type: integer `7`, expected a string",
     );
-    check_fault(
-        "{\"turns\":[{\"text\":null}]}",
-        "`s.json`, line 1, column 22: invalid type: null, expected a string",
+    check_at(
+        "{\"turns\":[{\"calls\":[{\"name\":\"n\",\n\"arguments\":\n ^[1]\n}\n]}]}",
+        "`arguments` must be an object, or a string with the raw text",
     );
-    check_fault(
-        "{\"turns\":[{}]}",
-        "`s.json`, line 1, column 12: this turn has nothing in it; give it `text`, `calls` or both",
+    check_at(
+        "{\"turns\":[{\"calls\":[{\"name\":\"n\",\"arguments\":^null}]}]}",
+        "`arguments` must be an object, or a string with the raw text",
     );
-    check_fault(
-        "{\"turns\":[{\"text\":\"a\",\"finish\":\"length\"}]}",
-        "`s.json`, line 1, column 39: `finish` is `length`; use `stop`, `tool-calls` or `max-tokens`",
+    check_at(
+        "{\"turns\":[{\"calls\":[{\"name\":\"n\",\"arguments\":\"\\ud800^\"}]}]}",
+        "unexpected end of hex escape",
     );
-    check_fault(
-        "{\"turns\":[{\"text\":\"a\",\"finish\":\"tool-calls\"}]}",
-        "`s.json`, line 1, column 44: this turn's `finish` is `tool-calls`, but it has no calls; add one",
+    check_at(
+        "{\"turns\":[{\"calls\":[{\"name\":\"n\"},\n^{\"name\":\"n\",\"id\":\"call-1-1\"}]}]}",
+        "another call of this turn has the id `call-1-1` already; give each its own",
     );
-    check_fault(
-        "{\"turns\":[{\"calls\":[{\"id\":\"a\"}]}]}",
-        "`s.json`, line 1, column 30: missing field `name`",
-    );
-    check_fault(
-        "{\"turns\":[{\"calls\":[{\"name\":\"n\",\n\"arguments\":[1]}]}]}",
-        "`s.json`, line 2, column 15: `arguments` must be an object, or a string with the raw text",
-    );
-    check_fault(
-        "{\"turns\":[{\"calls\":[{\"name\":\"n\",\"arguments\":\"\\ud800\"}]}]}",
-        "`s.json`, line 1, column 52: `arguments` has an escape that stands for no character; correct it",
-    );
-    check_fault(
-        "{\"turns\":[{\"calls\":[{\"name\":\"n\"},{\"name\":\"n\",\"id\":\"call-1-1\"}]}]}",
-        "`s.json`, line 1, column 64: two calls of this turn have the id `call-1-1`; give each its own",
-    );
-    check_fault("{\"turns\":[{\"text\":\"a\"}]} x", "`s.json`, line 1, column 26: trailing characters");
 }
 
 #[test]
