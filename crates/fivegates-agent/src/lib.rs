@@ -1,1 +1,3 @@
 //! The turn loop and the model providers.
+
+pub mod provider;
