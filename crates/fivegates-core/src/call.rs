@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::marker::PhantomData;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use crate::cancel::{Cancel, CancelReason, CancelSource};
+use crate::cancel::Cancel;
 use crate::content::Context;
 use crate::error::{ToolError, own};
 use crate::ids::{CallId, ComponentId, ExecutionToken, ScopeId, ToolName};
@@ -139,8 +139,6 @@ struct Inner {
     arguments: Option<Json>,
     registered: Option<Arc<Registered>>,
     cancel: Cancel,
-    /// Fires `cancel` when the caller drops the call.
-    dropped: CancelSource,
     digest: OnceLock<[u8; 32]>,
     state: Mutex<State>,
 }
@@ -224,7 +222,7 @@ impl Call {
         scopes: Arc<[ScopeId]>,
         registered: Option<Arc<Registered>>,
         arguments: Option<Json>,
-        dropped: (CancelSource, Cancel),
+        cancel: Cancel,
     ) -> Self {
         let root = request.parent.as_ref().map(|parent| parent.root.clone());
         Self(Arc::new(Inner {
@@ -237,8 +235,7 @@ impl Call {
             scopes,
             arguments,
             registered,
-            cancel: dropped.1,
-            dropped: dropped.0,
+            cancel,
             digest: OnceLock::new(),
             state: Mutex::default(),
         }))
@@ -309,10 +306,6 @@ impl Call {
     /// The caller's cancellation; it also fires when the caller drops the call.
     pub fn cancel(&self) -> &Cancel {
         &self.0.cancel
-    }
-
-    pub(crate) fn fire_dropped(&self) {
-        self.0.dropped.fire(CancelReason::Disposed);
     }
 
     /// The digest of tool name, definition and arguments in canonical form, computed on first use (L-06).

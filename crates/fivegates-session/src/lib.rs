@@ -40,3 +40,5 @@ pub use reader::{CallMatch, Page, ReadError, Reader};
 pub use rows::Damage;
 pub use store::Store;
 pub use verify::{Fault, Verdict};
+
+pub mod journal;

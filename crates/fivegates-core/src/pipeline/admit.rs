@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use super::{Inner, Road, Settled};
 use crate::call::{Arguments, Call, Met, Request, Stage};
-use crate::cancel::CancelSource;
 use crate::error::{ToolError, own};
 use crate::ids::ExecutionToken;
 use crate::json::{self, Json, Object};
@@ -23,11 +22,10 @@ pub(super) fn admit(pipeline: &Inner, mut request: Request) -> Result<Call, Sett
     };
     let token = ExecutionToken::mint();
     let unminted = token.is_err();
-    let (dropped, own_signal) = CancelSource::new();
-    let cancel = request.cancel.fuse(&own_signal);
+    let cancel = request.cancel.clone();
     // A token that could not be minted is never shown: the call ends here.
     let token = token.unwrap_or_else(|_| ExecutionToken::null());
-    let call = Call::new(request, token, scopes, registered, arguments, (dropped, cancel));
+    let call = Call::new(request, token, scopes, registered, arguments, cancel);
     if unminted {
         return Err(end(call, ToolError::new("the operating system gave no randomness"), Road::Bare));
     }
@@ -55,7 +53,7 @@ pub(super) fn admit(pipeline: &Inner, mut request: Request) -> Result<Call, Sett
 /// A call that never starts because its batch was cancelled.
 pub(crate) fn unstarted(pipeline: &Inner, request: Request, error: ToolError) -> Settled {
     let scopes = pipeline.registry.scopes_of(request.agent);
-    let cancel = CancelSource::new();
+    let cancel = request.cancel.clone();
     let call = Call::new(request, ExecutionToken::null(), scopes, None, None, cancel);
     end(call, error, Road::Bare)
 }
