@@ -217,6 +217,8 @@ fn prepare_writer(path: &Path, options: &OpenOptions) -> rusqlite::Result<Prepar
         return Ok(Prepared::Altered(format!("its journal is `{journal}` and cannot be made `wal`")));
     }
     connection.pragma_update(None, "synchronous", options.sync.pragma())?;
+    // A commit writes a handful of pages, and folding the WAL into the file waits for the disk: every 16 MiB, not 4.
+    connection.query_row("PRAGMA wal_autocheckpoint = 4096", [], |_| Ok(()))?;
     // After a burst the WAL file is cut to this size instead of keeping its largest.
     connection.query_row("PRAGMA journal_size_limit = 67108864", [], |_| Ok(()))?;
     if let Some(bytes) = options.file_bytes_max {

@@ -131,6 +131,15 @@ mod tests {
     use super::*;
     use crate::event::NewEvent;
 
+    #[test]
+    fn handles_cross_threads() {
+        fn shared<T: Send + std::marker::Sync>() {}
+        fn sent<T: Send>() {}
+        shared::<Store>();
+        shared::<Appender>();
+        sent::<Reader>();
+    }
+
     #[tokio::test]
     async fn a_dead_writer_is_told_to_everyone_who_waits_or_comes_later() {
         let folder = tempfile::tempdir().unwrap();

@@ -205,6 +205,34 @@ async fn a_file_that_a_killed_checkpoint_left_short_is_whole_with_its_wal() {
 }
 
 #[tokio::test]
+async fn a_cut_wal_loses_only_its_end() {
+    let place = Place::new();
+    let store = place.store();
+    let session = notes(&store, 30).await.session();
+    let wal_path = place.path().with_extension("sqlite-wal");
+    let (main, wal) = (fs::read(place.path()).unwrap(), fs::read(&wal_path).unwrap());
+    store.close().await.unwrap();
+    let mut counts = Vec::new();
+    for cut in (0..wal.len()).step_by(1999).chain([wal.len()]) {
+        fs::write(place.path(), &main).unwrap();
+        fs::write(&wal_path, &wal[..cut]).unwrap();
+        let store = place.store();
+        let reader = place.reader();
+        counts.push(match reader.session(session.as_str()) {
+            Ok(found) => {
+                assert_eq!(reader.verify(session).unwrap(), Verdict::Intact(found.head));
+                let next = store.resume(session).append(note(0)).await.unwrap();
+                assert_eq!(next, found.head.seq.next());
+                found.event_count()
+            }
+            Err(_) => 0,
+        });
+    }
+    assert!(counts.is_sorted() && counts[0] == 0 && counts.contains(&15), "{counts:?}");
+    assert_eq!(counts.last(), Some(&30));
+}
+
+#[tokio::test]
 async fn a_record_whose_main_file_is_gone_is_not_begun_anew() {
     let place = Place::new();
     let store = place.store();
