@@ -166,6 +166,8 @@ mod tests {
         check(b": ping\n\n:\n\ndata: a\n\n: ping\n\n", &["a"], None);
         check("\u{feff}data: é€😀\n\n".as_bytes(), &["é€😀"], None);
         check(b"data: 1\ndata:\ndata:  2\n\n", &["1\n\n 2"], None);
+        check(b"data: 1\r\ndata: 2\r\n\r\n", &["1\n2"], None);
+        check(b"data: 1\rdata: 2\r\r\ndata: 3\n\n", &["1\n2", "3"], None);
         check(b"id: 7\nretry: 10\nnonsense\ndata: a\n\n", &["a"], None);
         check(b"data\n\ndata:\n\nevent: x\n\n", &[], None);
         check(b"data: a\n\ndata: half", &["a"], Some("half"));
