@@ -1,2 +1,8 @@
 //! The `fivegates` program.
-fn main() {}
+
+mod error;
+
+fn main() {
+    // Named here until the commands use them.
+    let _ = [error::Kind::Failed, error::Kind::Usage].map(error::Kind::status);
+}
