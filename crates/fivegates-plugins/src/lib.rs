@@ -1,1 +1,9 @@
 //! The gates that ship with Fivegates, one folder each.
+//!
+//! A plugin is a `mount` function that adds listeners or guards to a registry and has no other power. No plugin knows
+//! another one; in which order they meet is decided where they are mounted. Dropping what `mount` returns removes the
+//! plugin.
+pub mod deadline;
+
+#[cfg(test)]
+mod testing;
