@@ -4,6 +4,7 @@
 //! another one; in which order they meet is decided where they are mounted. Dropping what `mount` returns removes the
 //! plugin.
 pub mod deadline;
+pub mod deny_tools;
 
 #[cfg(test)]
 mod testing;
