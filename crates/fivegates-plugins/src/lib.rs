@@ -5,6 +5,7 @@
 //! plugin.
 pub mod deadline;
 pub mod deny_tools;
+pub mod permission;
 
 #[cfg(test)]
 mod testing;
