@@ -7,6 +7,7 @@ pub mod checkpoint;
 pub mod deadline;
 pub mod deny_tools;
 pub mod permission;
+pub mod repeat_reminder;
 
 #[cfg(test)]
 mod testing;
