@@ -79,12 +79,10 @@ impl Verdict {
 }
 
 impl From<&PreDecision> for Verdict {
-    /// An allowance that nobody made and that has no reason is the end of a chain: nobody decided.
+    /// The end of a chain allows without anybody having decided: an abstention.
     fn from(decision: &PreDecision) -> Self {
         match decision {
-            PreDecision::Allow(allowance) if allowance.by().is_none() && allowance.reason().is_none() => {
-                Abstain
-            }
+            PreDecision::Allow(allowance) if allowance.undecided => Abstain,
             PreDecision::Allow(_) => Allow,
             PreDecision::Ask(_) => Ask,
             PreDecision::Deny(_) => Deny,
@@ -131,7 +129,7 @@ pub fn stricter(first: PreDecision, second: PreDecision) -> PreDecision {
 pub fn strictest(
     answers: impl IntoIterator<Item = Result<PreDecision, GateError>>,
 ) -> Result<PreDecision, GateError> {
-    answers.into_iter().fold(Ok(PreDecision::allow()), pick)
+    answers.into_iter().fold(Ok(PreDecision::undecided()), pick)
 }
 
 fn pick<T>(first: T, second: T) -> T
@@ -160,7 +158,7 @@ error: error error error error error error
     fn answer(verdict: Verdict, words: &str) -> Result<PreDecision, GateError> {
         let failure = |kind| GateError { error: ToolError::new(words), kind, by: None };
         match verdict {
-            Abstain => Ok(PreDecision::allow()),
+            Abstain => Ok(PreDecision::undecided()),
             Allow => Ok(PreDecision::allow_because(words)),
             Ask => Ok(PreDecision::ask_because(words)),
             Deny => Ok(PreDecision::deny(words)),
@@ -220,7 +218,7 @@ error: error error error error error error
                 }
             }
         }
-        assert_eq!(strictest([]), Ok(PreDecision::allow()));
+        assert_eq!(strictest([]), Ok(PreDecision::undecided()));
     }
 
     #[test]

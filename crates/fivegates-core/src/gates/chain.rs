@@ -70,7 +70,7 @@ impl<'a> PreNext<'a> {
     /// Delegates: returns what the rest decides; with nobody left, the call is allowed.
     pub fn run(self) -> Reply<'a, PreDecision> {
         let Some((at, mounted)) = self.chain.find(self.at) else {
-            return Reply::ready(PreDecision::allow());
+            return Reply::ready(PreDecision::undecided());
         };
         let next = PreNext { at: at + 1, ..self };
         let owner = Owner { what: PRE, id: &mounted.id };
