@@ -14,3 +14,4 @@ pub mod registry;
 pub mod scheduler;
 pub mod schema;
 pub mod tool;
+pub mod verdict;

@@ -14,6 +14,7 @@ use crate::error::{ToolError, own};
 use crate::gates::{
     Answer, AnswerKind, AroundChain, Attempt, BodyRunner, GateError, Listeners, Reply, panic_text,
 };
+use crate::ids::ComponentId;
 use crate::json::Json;
 use crate::outcome::{Ending, Failure};
 use crate::registry::Registry;
@@ -67,13 +68,7 @@ pub(super) fn unless_cancelled(call: &Call, ending: Ending) -> Ending {
     Ending::failed(error)
 }
 
-fn note(
-    call: &Call,
-    stage: Stage,
-    by: Option<&crate::ids::ComponentId>,
-    verdict: &'static str,
-    error: &ToolError,
-) {
+fn note(call: &Call, stage: Stage, by: Option<&ComponentId>, verdict: &'static str, error: &ToolError) {
     call.note_met(Met {
         stage,
         by: by.cloned(),
@@ -116,19 +111,19 @@ impl BodyRunner for Runner {
         state.wrapped.retain(|(at, _)| *at < level);
     }
 
-    fn answered(&self, level: usize, answer: Answer) -> Attempt {
+    fn answered(&self, level: usize, by: &ComponentId, answer: Answer) -> Attempt {
         let call = &self.0.permitted.call;
         call.state().wrapped.extend(answer.contexts.into_iter().map(|context| (level, context)));
         let ending = match answer.kind {
             AnswerKind::Attempt(attempt) if attempt.token == call.token() => return attempt,
             // A result of another execution is checked like any value.
             AnswerKind::Attempt(foreign) => match foreign.ending {
-                Ending::Success(success) => authored(call, success.value),
+                Ending::Success(success) => authored(call, by, success.value),
                 failure => failure,
             },
-            AnswerKind::Value(value) => authored(call, value),
+            AnswerKind::Value(value) => authored(call, by, value),
             AnswerKind::Failure(failure) => {
-                note(call, Stage::Execute, None, "answered", failure.error());
+                note(call, Stage::Execute, Some(by), "answered", failure.error());
                 Ending::Failure(failure)
             }
         };
@@ -137,11 +132,11 @@ impl BodyRunner for Runner {
 }
 
 /// A wrapper's value goes through the tool's own contract.
-fn authored(call: &Call, value: Json) -> Ending {
+fn authored(call: &Call, by: &ComponentId, value: Json) -> Ending {
     let Some(definition) = call.definition() else {
         return Ending::failed(own::unknown_tool(call.name()));
     };
-    call.note(Stage::Execute, None, "answered");
+    call.note(Stage::Execute, Some(by), "answered");
     match project(call, definition, value) {
         Ok(success) => Ending::Success(success),
         Err(error) => Ending::failed(error),
