@@ -17,7 +17,7 @@ use crate::gates::{
 use crate::ids::ComponentId;
 use crate::json::Json;
 use crate::outcome::{Ending, Failure};
-use crate::registry::Registry;
+use crate::registry::{Registered, Registry};
 use crate::tool::{BodyError, BodyFuture, Definition};
 
 /// Runs the around chain and, inside it, the body.
@@ -152,11 +152,15 @@ impl Bodies {
     async fn drain(&self) {
         loop {
             let next = self.left.lock().unwrap_or_else(PoisonError::into_inner).pop();
-            let Some(running) = next else {
+            if next.is_none() {
                 return;
-            };
-            // Its result is nobody's; that it settled is what counts.
-            running.await;
+            }
+            let mut draining = Draining { bodies: self, running: next };
+            if let Some(running) = &mut draining.running {
+                // Its result is nobody's; that it settled is what counts.
+                running.await;
+            }
+            draining.running = None;
         }
     }
 
@@ -168,10 +172,11 @@ impl Bodies {
             Slot::ended(self, Attempt { token: call.token(), ending: Ending::failed(error) })
         };
         let still = self.registry.resolve(call.scopes(), call.name());
-        let definition = match (call.registered(), still) {
-            (Some(captured), Some(now)) if Arc::ptr_eq(captured, &now) => &captured.definition,
+        let captured = match (call.registered(), still) {
+            (Some(captured), Some(now)) if Arc::ptr_eq(captured, &now) => captured,
             _ => return refused(own::unknown_tool(call.name())),
         };
+        let definition = &captured.definition;
         // K5.
         if signal.is_cancelled() {
             return refused(own::aborted_before_dispatch());
@@ -191,16 +196,12 @@ impl Bodies {
         let (dropped, dropped_signal) = CancelSource::new();
         let signal = signal.fuse(&dropped_signal);
         let invocation = Invocation::new(Arc::clone(&self.permitted), signal.clone(), attempt);
-        let body = catch_unwind(AssertUnwindSafe(|| definition.start(invocation)));
+        let body = catch_unwind(AssertUnwindSafe(|| definition.start(invocation))).unwrap_or_else(|cause| {
+            let error = panicked(definition, &*cause);
+            Box::pin(async move { Err(error.into()) })
+        });
         let running =
-            Running { call: call.clone(), definition: definition.clone(), signal, body: None, done: None };
-        let running = match body {
-            Ok(body) => Running { body: Some(body), ..running },
-            Err(cause) => {
-                let ending = running.finish(Err(panicked(definition, &*cause).into()));
-                Running { done: Some(ending), ..running }
-            }
-        };
+            Running { call: call.clone(), registered: Arc::clone(captured), signal, body: Some(body) };
         Slot { bodies: Arc::clone(self), running: Some(running), ended: None, dropped: Some(dropped) }
     }
 }
@@ -212,10 +213,9 @@ fn panicked(definition: &Definition, cause: &(dyn std::any::Any + Send)) -> Tool
 /// A body on its way, owning all it needs, so that it can be polled by whoever is left.
 struct Running {
     call: Call,
-    definition: Definition,
+    registered: Arc<Registered>,
     signal: Cancel,
     body: Option<BodyFuture>,
-    done: Option<Ending>,
 }
 
 impl Running {
@@ -223,8 +223,8 @@ impl Running {
     fn finish(&self, returned: Result<Json, BodyError>) -> Ending {
         let concludes_turn = std::mem::take(&mut self.call.state().concludes_turn);
         let projected = match returned {
-            Ok(value) => project(&self.call, &self.definition, value),
-            Err(BodyError::NotLossless) => Err(not_lossless(&self.definition)),
+            Ok(value) => project(&self.call, &self.registered.definition, value),
+            Err(BodyError::NotLossless) => Err(not_lossless(&self.registered.definition)),
             Err(BodyError::Failed(error)) => Err(error),
         };
         match projected {
@@ -249,15 +249,12 @@ impl Future for Running {
     type Output = Ending;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Ending> {
-        if let Some(ending) = self.done.take() {
-            return Poll::Ready(ending);
-        }
         let Some(body) = &mut self.body else {
             return Poll::Pending;
         };
         let polled = match catch_unwind(AssertUnwindSafe(|| body.as_mut().poll(cx))) {
             Ok(polled) => polled,
-            Err(cause) => Poll::Ready(Err(panicked(&self.definition, &*cause).into())),
+            Err(cause) => Poll::Ready(Err(panicked(&self.registered.definition, &*cause).into())),
         };
         polled.map(|returned| {
             let ending = self.finish(returned);
@@ -266,6 +263,20 @@ impl Future for Running {
             let _ = catch_unwind(AssertUnwindSafe(|| drop(body)));
             ending
         })
+    }
+}
+
+/// A dropped body that is being polled to its end; whoever waits for it may be dropped as well.
+struct Draining<'a> {
+    bodies: &'a Bodies,
+    running: Option<Running>,
+}
+
+impl Drop for Draining<'_> {
+    fn drop(&mut self) {
+        if let Some(running) = self.running.take() {
+            self.bodies.left.lock().unwrap_or_else(PoisonError::into_inner).push(running);
+        }
     }
 }
 
