@@ -232,7 +232,8 @@ fn a_call_dropped_outside_a_runtime_is_drained_by_its_pipelines() {
     let counts = Arc::new(Counts::default());
     let pipeline = runtime.block_on(async { pipeline(&counts) });
     let (_source, cancel) = CancelSource::new();
-    let mut call = Box::pin(pipeline.execute(CallRequest::new("c", "t", Arguments::Text("{}".into()), cancel)));
+    let mut call =
+        Box::pin(pipeline.execute(CallRequest::new("c", "t", Arguments::Text("{}".into()), cancel)));
     runtime.block_on(poll_fn(|cx| {
         assert!(call.as_mut().poll(cx).is_pending());
         Poll::Ready(())
