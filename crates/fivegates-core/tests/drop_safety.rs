@@ -1,4 +1,5 @@
 //! Dropping is cancellation, at whatever point it happens (L-60, invariant 5).
+#![expect(clippy::unwrap_used, reason = "tests")]
 
 use std::future::{Future, poll_fn};
 use std::pin::pin;

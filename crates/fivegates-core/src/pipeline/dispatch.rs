@@ -95,12 +95,15 @@ impl BodyRunner for Runner {
             // Attempts are sequential: an earlier one that was dropped comes to its end first (L-01).
             return Reply::future(async move {
                 bodies.drain().await;
-                bodies.start(signal).await.map_err(GateError::from)
+                match bodies.start(signal) {
+                    Start::Ended(attempt) => Ok(attempt),
+                    Start::Running(slot) => Ok(slot.await),
+                }
             });
         }
-        match bodies.start(signal).into_ready() {
-            Ok(attempt) => Reply::ready(attempt),
-            Err(slot) => Reply::future(async move { slot.await.map_err(GateError::from) }),
+        match bodies.start(signal) {
+            Start::Ended(attempt) => Reply::ready(attempt),
+            Start::Running(slot) => Reply::future(async move { Ok(slot.await) }),
         }
     }
 
@@ -165,11 +168,11 @@ impl Bodies {
     }
 
     /// Starts one attempt, or ends it before the body is invoked.
-    fn start(self: &Arc<Self>, signal: Cancel) -> Slot {
+    fn start(self: &Arc<Self>, signal: Cancel) -> Start {
         let call = &self.permitted.call;
         let refused = |error: ToolError| {
             note(call, Stage::Body, None, "not run", &error);
-            Slot::ended(self, Attempt { token: call.token(), ending: Ending::failed(error) })
+            Start::Ended(Attempt { token: call.token(), ending: Ending::failed(error) })
         };
         let still = self.registry.resolve(call.scopes(), call.name());
         let captured = match (call.registered(), still) {
@@ -202,7 +205,7 @@ impl Bodies {
         });
         let running =
             Running { call: call.clone(), registered: Arc::clone(captured), signal, body: Some(body) };
-        Slot { bodies: Arc::clone(self), running: Some(running), ended: None, dropped: Some(dropped) }
+        Start::Running(Slot { bodies: Arc::clone(self), running: Some(running), dropped })
     }
 }
 
@@ -280,38 +283,32 @@ impl Drop for Draining<'_> {
     }
 }
 
+/// What came of starting an attempt.
+enum Start {
+    /// It ended before the body was invoked.
+    Ended(Attempt),
+    /// The body is on its way.
+    Running(Slot),
+}
+
 /// A running body in the hands of the chain. Dropping it fires the body's signal and leaves the body to be drained.
 struct Slot {
     bodies: Arc<Bodies>,
     running: Option<Running>,
-    ended: Option<Attempt>,
-    dropped: Option<CancelSource>,
-}
-
-impl Slot {
-    fn ended(bodies: &Arc<Bodies>, attempt: Attempt) -> Self {
-        Self { bodies: Arc::clone(bodies), running: None, ended: Some(attempt), dropped: None }
-    }
-
-    fn into_ready(mut self) -> Result<Attempt, Self> {
-        self.ended.take().ok_or(self)
-    }
+    dropped: CancelSource,
 }
 
 impl Future for Slot {
-    type Output = Result<Attempt, ToolError>;
+    type Output = Attempt;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        if let Some(attempt) = self.ended.take() {
-            return Poll::Ready(Ok(attempt));
-        }
         let Some(running) = &mut self.running else {
             return Poll::Pending;
         };
         let token = running.call.token();
         Pin::new(running).poll(cx).map(|ending| {
             self.running = None;
-            Ok(Attempt { token, ending })
+            Attempt { token, ending }
         })
     }
 }
@@ -319,9 +316,7 @@ impl Future for Slot {
 impl Drop for Slot {
     fn drop(&mut self) {
         if let Some(running) = self.running.take() {
-            if let Some(dropped) = &self.dropped {
-                dropped.fire(CancelReason::Disposed);
-            }
+            self.dropped.fire(CancelReason::Disposed);
             self.bodies.left.lock().unwrap_or_else(PoisonError::into_inner).push(running);
         }
     }
