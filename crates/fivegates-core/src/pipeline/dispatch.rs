@@ -172,15 +172,15 @@ impl Bodies {
             note(call, Stage::Body, None, "not run", &error);
             Slot::ended(self, Attempt { token: call.token(), ending: Ending::failed(error) })
         };
+        // K5; it comes before the lookup, so that an unknown tool does not hide the cancellation.
+        if signal.is_cancelled() {
+            return refused(own::aborted_before_dispatch());
+        }
         let still = self.registry.resolve(call.scopes(), call.name());
         let definition = match (call.registered(), still) {
             (Some(captured), Some(now)) if Arc::ptr_eq(captured, &now) => &captured.definition,
             _ => return refused(own::unknown_tool(call.name())),
         };
-        // K5.
-        if signal.is_cancelled() {
-            return refused(own::aborted_before_dispatch());
-        }
         // Arguments of typed tools are checked here, after all gates.
         let arguments = call.arguments().unwrap_or(&Json::Null);
         let violations = definition.argument_violations(arguments);
