@@ -176,7 +176,10 @@ impl Bodies {
         let call = &self.permitted.call;
         let refused = |error: ToolError| {
             note(call, Stage::Body, None, "not run", &error);
-            Slot::ended(self, Attempt { token: call.token(), ending: Ending::failed(error), road: Road::Full })
+            Slot::ended(
+                self,
+                Attempt { token: call.token(), ending: Ending::failed(error), road: Road::Full },
+            )
         };
         // K5; it comes before the lookup, so that an unknown tool does not hide the cancellation.
         if signal.is_cancelled() {
