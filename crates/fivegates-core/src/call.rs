@@ -4,8 +4,9 @@ use std::borrow::Cow;
 use std::marker::PhantomData;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use crate::cancel::{Cancel, CancelReason, CancelSource};
+use crate::cancel::Cancel;
 use crate::content::Context;
+use crate::error::{ToolError, own};
 use crate::ids::{CallId, ComponentId, ExecutionToken, ScopeId, ToolName};
 use crate::json::{self, Json};
 use crate::registry::Registered;
@@ -54,6 +55,10 @@ pub(crate) struct Request {
     pub(crate) agent: Option<ScopeId>,
     pub(crate) cancel: Cancel,
     pub(crate) parent: Option<Parent>,
+    /// The arguments as they were read, when somebody has read them already.
+    pub(crate) read: Option<Result<Json, ToolError>>,
+    /// Why the call must not run, when that is known before it is admitted.
+    pub(crate) refusal: Option<ToolError>,
 }
 
 /// The execution that a nested call belongs to.
@@ -72,8 +77,16 @@ impl CallRequest<'static> {
         arguments: Arguments,
         cancel: Cancel,
     ) -> Self {
-        let inner =
-            Request { id: id.into(), name: name.into(), arguments, agent: None, cancel, parent: None };
+        let inner = Request {
+            id: id.into(),
+            name: name.into(),
+            arguments,
+            agent: None,
+            cancel,
+            parent: None,
+            read: None,
+            refusal: None,
+        };
         Self { inner, parent: PhantomData }
     }
 
@@ -86,6 +99,13 @@ impl CallRequest<'static> {
 }
 
 impl CallRequest<'_> {
+    /// Marks the call as a repetition of an id in one input: it is answered with `DUPLICATE_CALL_ID` and never runs (L-09).
+    #[must_use]
+    pub fn as_duplicate(mut self) -> Self {
+        self.inner.refusal = Some(own::duplicate_call_id(&self.inner.id));
+        self
+    }
+
     /// The call's id.
     pub fn id(&self) -> &CallId {
         &self.inner.id
@@ -119,8 +139,6 @@ struct Inner {
     arguments: Option<Json>,
     registered: Option<Arc<Registered>>,
     cancel: Cancel,
-    /// Fires `cancel` when the caller drops the call.
-    dropped: CancelSource,
     digest: OnceLock<[u8; 32]>,
     state: Mutex<State>,
 }
@@ -204,7 +222,7 @@ impl Call {
         scopes: Arc<[ScopeId]>,
         registered: Option<Arc<Registered>>,
         arguments: Option<Json>,
-        dropped: (CancelSource, Cancel),
+        cancel: Cancel,
     ) -> Self {
         let root = request.parent.as_ref().map(|parent| parent.root.clone());
         Self(Arc::new(Inner {
@@ -217,8 +235,7 @@ impl Call {
             scopes,
             arguments,
             registered,
-            cancel: dropped.1,
-            dropped: dropped.0,
+            cancel,
             digest: OnceLock::new(),
             state: Mutex::default(),
         }))
@@ -289,10 +306,6 @@ impl Call {
     /// The caller's cancellation; it also fires when the caller drops the call.
     pub fn cancel(&self) -> &Cancel {
         &self.0.cancel
-    }
-
-    pub(crate) fn fire_dropped(&self) {
-        self.0.dropped.fire(CancelReason::Disposed);
     }
 
     /// The digest of tool name, definition and arguments in canonical form, computed on first use (L-06).
@@ -425,6 +438,8 @@ impl Invocation {
             agent: call.agent(),
             cancel: self.signal.clone(),
             parent: Some(parent),
+            read: None,
+            refusal: None,
         };
         CallRequest { inner, parent: PhantomData }
     }

@@ -171,6 +171,8 @@ pub enum PreDecision {
 pub struct Allowance {
     pub(crate) by: Option<ComponentId>,
     reason: Option<Arc<str>>,
+    /// The chain ended without a decision; who passes that on has not decided either.
+    pub(crate) undecided: bool,
 }
 
 impl Allowance {
@@ -205,6 +207,11 @@ impl Question {
 }
 
 impl PreDecision {
+    /// The end of a chain: nobody decided, so the call is allowed.
+    pub(crate) fn undecided() -> Self {
+        Self::Allow(Allowance { undecided: true, ..Allowance::default() })
+    }
+
     /// Allows the call.
     pub fn allow() -> Self {
         Self::Allow(Allowance::default())
@@ -212,7 +219,7 @@ impl PreDecision {
 
     /// Allows the call and says why, for the record.
     pub fn allow_because(reason: impl Into<Arc<str>>) -> Self {
-        Self::Allow(Allowance { by: None, reason: Some(reason.into()) })
+        Self::Allow(Allowance { reason: Some(reason.into()), ..Allowance::default() })
     }
 
     /// Refuses the call in these words.
@@ -232,7 +239,7 @@ impl PreDecision {
 
     pub(crate) fn stamp(self, by: &ComponentId) -> Self {
         match self {
-            Self::Allow(allowance) if allowance.by.is_none() => {
+            Self::Allow(allowance) if allowance.by.is_none() && !allowance.undecided => {
                 Self::Allow(Allowance { by: Some(by.clone()), ..allowance })
             }
             Self::Ask(question) if question.by.is_none() => {

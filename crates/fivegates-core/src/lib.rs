@@ -11,5 +11,7 @@ pub mod outcome;
 pub mod pipeline;
 pub mod ports;
 pub mod registry;
+pub mod scheduler;
 pub mod schema;
 pub mod tool;
+pub mod verdict;

@@ -1,1 +1,58 @@
 //! Starts, bounds and kills every program that anything starts.
+//!
+//! [`Runner::run`] starts one program from a [`Spec`] and answers with [`Finished`]: exit, signal, deadline, cancellation,
+//! kill and truncation are data, never text to be parsed (spec §6, §7.1). Every program
+//!
+//! - gets an allow-listed environment ([`EnvPolicy`]), no descriptor but its three standard streams, and no terminal,
+//! - is the leader of its own session and process group, which is stopped as a whole: TERM, grace, KILL,
+//! - has a bounded tail of each output stream kept byte-exactly, whatever it writes,
+//! - dies with this process, and with the future that runs it.
+//!
+//! A descendant that leaves the process group (`setsid`) cannot pin a call, but survives it; [`Certainty`] says what is known.
+//!
+//! ```
+//! # #[cfg(target_os = "linux")]
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! use fivegates_process::{Program, Runner, Spec};
+//!
+//! let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+//! let runner = Runner::new()?;
+//! let spec = Spec::new(Program::new("cat")?, "/").stdin("hello");
+//! let finished = runtime.block_on(runner.run(spec, std::future::pending()))?;
+//! assert_eq!(finished.exit_code, Some(0));
+//! assert_eq!(finished.stdout.text().text, "hello");
+//! # Ok(())
+//! # }
+//! # #[cfg(not(target_os = "linux"))]
+//! # fn main() {}
+//! ```
+//!
+//! Linux 5.11 or later. On other systems the crate compiles and [`Runner::new`] refuses.
+
+#![cfg_attr(
+    not(target_os = "linux"),
+    expect(dead_code, reason = "used by the runner, which is there on Linux alone")
+)]
+
+mod capture;
+mod env;
+mod error;
+mod finished;
+mod signal;
+mod spec;
+
+#[cfg(target_os = "linux")]
+mod linux;
+#[cfg(not(target_os = "linux"))]
+mod unsupported;
+
+pub use capture::{Captured, Text};
+pub use env::EnvPolicy;
+pub use error::RunError;
+pub use finished::{Certainty, Finished, Stream};
+#[cfg(target_os = "linux")]
+pub use linux::Runner;
+pub use signal::Signal;
+pub use spec::{Program, Spec};
+#[cfg(not(target_os = "linux"))]
+pub use unsupported::Runner;

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use super::{Inner, Road, Settled};
 use crate::call::{Arguments, Call, Met, Request, Stage};
-use crate::cancel::CancelSource;
 use crate::error::{ToolError, own};
 use crate::ids::ExecutionToken;
 use crate::json::{self, Json, Object};
@@ -12,21 +11,21 @@ use crate::outcome::Ending;
 use crate::registry::{Mode, RUN_CODE};
 
 /// Admits a call, or gives its ending when no gate is to see it.
-pub(super) fn admit(pipeline: &Inner, request: Request) -> Result<Call, Settled> {
+pub(super) fn admit(pipeline: &Inner, mut request: Request) -> Result<Call, Settled> {
     let scopes = pipeline.registry.scopes_of(request.agent);
     // Captured before anything else, so that later changes of the registry cannot change this call (R-180, L-21).
     let registered = pipeline.registry.resolve(&scopes, &request.name);
-    let (arguments, refused) = match read(pipeline, &request.arguments) {
+    let read = request.read.take().unwrap_or_else(|| read(pipeline, &request.arguments));
+    let (arguments, refused) = match read {
         Ok(arguments) => (Some(arguments), None),
         Err(error) => (None, Some(error)),
     };
     let token = ExecutionToken::mint();
     let unminted = token.is_err();
-    let (dropped, own_signal) = CancelSource::new();
-    let cancel = request.cancel.fuse(&own_signal);
+    let cancel = request.cancel.clone();
     // A token that could not be minted is never shown: the call ends here.
     let token = token.unwrap_or_else(|_| ExecutionToken::null());
-    let call = Call::new(request, token, scopes, registered, arguments, (dropped, cancel));
+    let call = Call::new(request, token, scopes, registered, arguments, cancel);
     if unminted {
         return Err(end(call, ToolError::new("the operating system gave no randomness"), Road::Bare));
     }
@@ -54,7 +53,7 @@ pub(super) fn admit(pipeline: &Inner, request: Request) -> Result<Call, Settled>
 /// A call that never starts because its batch was cancelled.
 pub(crate) fn unstarted(pipeline: &Inner, request: Request, error: ToolError) -> Settled {
     let scopes = pipeline.registry.scopes_of(request.agent);
-    let cancel = CancelSource::new();
+    let cancel = request.cancel.clone();
     let call = Call::new(request, ExecutionToken::null(), scopes, None, None, cancel);
     end(call, error, Road::Bare)
 }
@@ -79,7 +78,7 @@ fn is_collapsed(pipeline: &Inner, call: &Call) -> bool {
 }
 
 /// Reads arguments; what is not strict, lossless JSON is refused before gates and people see it (L-61).
-fn read(pipeline: &Inner, arguments: &Arguments) -> Result<Json, ToolError> {
+pub(crate) fn read(pipeline: &Inner, arguments: &Arguments) -> Result<Json, ToolError> {
     match arguments {
         Arguments::Value(value) => Ok(value.clone()),
         Arguments::NotLossless => Err(own::arguments_not_lossless()),

@@ -14,6 +14,7 @@ use crate::error::{ToolError, own};
 use crate::gates::{
     Answer, AnswerKind, AroundChain, Attempt, BodyRunner, GateError, Listeners, Reply, panic_text,
 };
+use crate::ids::ComponentId;
 use crate::json::Json;
 use crate::outcome::{Ending, Failure};
 use crate::registry::Registry;
@@ -62,13 +63,7 @@ pub(super) fn unless_cancelled(call: &Call, ending: Ending) -> Ending {
     Ending::failed(error)
 }
 
-fn note(
-    call: &Call,
-    stage: Stage,
-    by: Option<&crate::ids::ComponentId>,
-    verdict: &'static str,
-    error: &ToolError,
-) {
+fn note(call: &Call, stage: Stage, by: Option<&ComponentId>, verdict: &'static str, error: &ToolError) {
     call.note_met(Met {
         stage,
         by: by.cloned(),
@@ -111,11 +106,11 @@ impl BodyRunner for Runner {
         state.wrapped.retain(|(at, _)| *at < level);
     }
 
-    fn answered(&self, level: usize, answer: Answer) -> Attempt {
+    fn answered(&self, level: usize, by: &ComponentId, answer: Answer) -> Attempt {
         let call = &self.0.permitted.call;
         call.state().wrapped.extend(answer.contexts.into_iter().map(|context| (level, context)));
         let authored = |value| {
-            let (ending, road) = authored(call, value);
+            let (ending, road) = authored(call, by, value);
             Attempt { token: call.token(), ending, road }
         };
         let kept = |ending| Attempt { token: call.token(), ending, road: Road::Full };
@@ -128,7 +123,7 @@ impl BodyRunner for Runner {
             },
             AnswerKind::Value(value) => authored(value),
             AnswerKind::Failure(failure) => {
-                note(call, Stage::Execute, None, "answered", failure.error());
+                note(call, Stage::Execute, Some(by), "answered", failure.error());
                 kept(Ending::Failure(failure))
             }
         }
@@ -137,18 +132,18 @@ impl BodyRunner for Runner {
 
 /// A wrapper's value goes through the tool's own contract. What fails there was never a result of the body stage,
 /// so gate 4 does not see it; nor does it see a value for a name that was unknown at entry (R-127, L-21).
-fn authored(call: &Call, value: Json) -> (Ending, Road) {
+fn authored(call: &Call, by: &ComponentId, value: Json) -> (Ending, Road) {
     let projected = match call.definition() {
         Some(definition) => project(call, definition, value),
         None => Err(own::unknown_tool(call.name())),
     };
     match projected {
         Ok(success) => {
-            call.note(Stage::Execute, None, "answered");
+            call.note(Stage::Execute, Some(by), "answered");
             (Ending::Success(success), Road::Full)
         }
         Err(error) => {
-            note(call, Stage::Execute, None, "answered", &error);
+            note(call, Stage::Execute, Some(by), "answered", &error);
             (Ending::failed(error), Road::Final)
         }
     }

@@ -20,6 +20,8 @@ use crate::outcome::{Ending, Outcome};
 use crate::ports::{Approver, Egress};
 use crate::registry::Registry;
 
+pub(crate) use admit::{read, unstarted};
+pub(crate) use execute::Detachable;
 pub use execute::Execute;
 pub use wait::Waits;
 
@@ -69,6 +71,10 @@ impl Pipeline {
     /// Nothing is recorded here: entrances go through the scheduler.
     pub fn execute<'p>(&self, request: CallRequest<'p>) -> Execute<'p> {
         Execute::new(self.clone(), request.inner)
+    }
+
+    pub(crate) fn inner(&self) -> &Arc<Inner> {
+        &self.0
     }
 
     /// The registry that calls are looked up in.
@@ -140,6 +146,13 @@ pub(crate) struct Settled {
     pub(crate) call: Call,
     pub(crate) ending: Ending,
     pub(crate) road: Road,
+}
+
+impl Settled {
+    /// Ends a permitted call whose body is not to run after all.
+    pub(crate) fn refused(permitted: Permitted, error: crate::error::ToolError) -> Self {
+        Self { call: permitted.call, ending: Ending::failed(error), road: Road::Final }
+    }
 }
 
 /// Which stages an ending still meets.

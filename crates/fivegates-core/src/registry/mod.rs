@@ -207,10 +207,6 @@ impl State {
         self.serial
     }
 
-    fn layer(&self, scope: Option<ScopeId>) -> Option<&Layer> {
-        scope.map_or(Some(&self.global), |scope| self.scopes.get(&scope))
-    }
-
     fn layer_mut(&mut self, scope: Option<ScopeId>) -> Option<&mut Layer> {
         match scope {
             None => Some(&mut self.global),

@@ -93,12 +93,12 @@ fn run_code_is_there_for_agents_in_code_mode_only() {
     let native = registry.scope("native", None);
     let code = registry.scope("code", None);
     let _mode = registry.present_as(Some(code.id()), Mode::Code).unwrap();
-    let assembled = registry.wire_tools(Some(code.id()));
+    let assembled = registry.assemble_tools(Some(code.id()));
     assert_eq!(assembled.unwrap_err(), RegistryError::NoCodeRuntime(Mode::Code));
     let _transport = registry.mount_transport(tool(RUN_CODE));
     assert!(registry.find(Some(code.id()), &RUN_CODE.into()).is_some());
     assert!(registry.find(Some(native.id()), &RUN_CODE.into()).is_none());
-    assert_eq!(registry.wire_tools(Some(code.id())).unwrap().len(), 1);
+    assert_eq!(registry.wire_tools(Some(code.id())).len(), 1);
     registry.set_default_mode(Mode::Both);
     assert!(registry.find(Some(native.id()), &RUN_CODE.into()).is_some());
 }

@@ -296,11 +296,17 @@ impl Registry {
         tools.into_values().map(|registered| registered.definition.clone()).collect()
     }
 
-    /// Exactly what a model is sent for an agent, in canonical order.
+    /// Exactly what a model is sent for an agent, in canonical order; nothing where the tools cannot be
+    /// assembled.
+    pub fn wire_tools(&self, agent: Option<ScopeId>) -> Vec<ToolSchema> {
+        self.assemble_tools(agent).unwrap_or_default()
+    }
+
+    /// Assembles what a model is sent for an agent, as [`Self::wire_tools`] gives it.
     ///
     /// # Errors
     /// The agent's mode needs code mode and it is not mounted.
-    pub fn wire_tools(&self, agent: Option<ScopeId>) -> Result<Vec<ToolSchema>, RegistryError> {
+    pub fn assemble_tools(&self, agent: Option<ScopeId>) -> Result<Vec<ToolSchema>, RegistryError> {
         let mode = self.mode_of(agent);
         let mut tools: Vec<ToolSchema> = match mode {
             Mode::Code => Vec::new(),

@@ -178,7 +178,7 @@ impl Bench {
 
     fn wire(&mut self, fields: &mut Fields<'_>) -> Result<Said, Stop> {
         let agent = self.scope(fields, "agent")?;
-        let tools = match self.world.registry.wire_tools(agent) {
+        let tools = match self.world.registry.assemble_tools(agent) {
             Ok(tools) => tools,
             Err(error) => return Ok(Err(error.to_string())),
         };

@@ -1,0 +1,143 @@
+use std::num::NonZeroUsize;
+use std::path::Path;
+use std::sync::Mutex;
+
+use fivegates_core::cancel::CancelSource;
+use fivegates_core::json::{Json, compact};
+use fivegates_core::registry::Registry;
+use fivegates_core::tool::{BodyError, Definition};
+use fivegates_session::journal::{MemoryJournal, member, types};
+
+use super::*;
+use crate::provider::scripted::ScriptedProvider;
+
+struct Setup {
+    agent: Agent,
+    journal: Arc<MemoryJournal>,
+    told: Arc<Mutex<Vec<String>>>,
+    source: CancelSource,
+    cancel: Cancel,
+    _scope: fivegates_core::registry::Scope,
+}
+
+fn setup(script: &str) -> Setup {
+    let registry = Registry::new();
+    let scope = registry.scope("agent", None);
+    let (source, cancel) = CancelSource::new();
+    let stop = source.clone();
+    let open = fivegates_core::json::parse(r#"{"type":"object"}"#).unwrap();
+    let echo = Definition::new("echo", "Echoes.", &open, &Json::object::<&str>([]), move |invocation| {
+        let stop = stop.clone();
+        async move {
+            match invocation.arguments().get("do").and_then(Json::as_str) {
+                Some("conclude") => invocation.conclude_turn(),
+                Some("defer") => invocation.defer_context(Context::text("echo", "by the way")),
+                Some("cancel") => stop.fire(CancelReason::User),
+                _ => {}
+            }
+            Ok::<_, BodyError>(Json::from("echoed"))
+        }
+    });
+    registry.register(None, echo.unwrap()).unwrap().keep();
+    let journal = Arc::new(MemoryJournal::new());
+    let provider = Arc::new(ScriptedProvider::parse(script.as_bytes(), Path::new("script.json")).unwrap());
+    let told: Arc<Mutex<Vec<String>>> = Arc::default();
+    let watcher: Watcher = {
+        let told = Arc::clone(&told);
+        Arc::new(move |event| told.lock().unwrap().push(format!("{event:?}")))
+    };
+    let pipeline = Pipeline::builder(registry).build();
+    let config = AgentConfig { steps_max: 4, parallel_max: NonZeroUsize::MIN, ..AgentConfig::default() };
+    let record = Arc::clone(&journal) as Arc<dyn Journal>;
+    let agent = Agent::new(config, provider, pipeline, record, scope.id(), watcher);
+    Setup { agent, journal, told, source, cancel, _scope: scope }
+}
+
+impl Setup {
+    fn log(&self) -> Vec<String> {
+        let line = |entry: &Entry| match entry.event_type {
+            types::TOOL_CALL => format!("call {}", entry.call_id.as_deref().unwrap_or("")),
+            types::TOOL_RESULT => {
+                let code = member(&entry.data, &["error", "code"]).and_then(Json::as_str).unwrap_or("ok");
+                format!("result {} {code}", entry.call_id.as_deref().unwrap_or(""))
+            }
+            types::TURN_END => format!("end {}", compact(member(&entry.data, &["reason"]).unwrap())),
+            other => other.to_owned(),
+        };
+        let kept = |entry: &&Entry| !matches!(entry.event_type, types::TOOL_DECISION | types::TOOL_INTENT);
+        self.journal.entries().iter().filter(kept).map(line).collect()
+    }
+}
+
+#[tokio::test]
+async fn calls_lead_to_results_and_to_the_next_request() {
+    let mut setup = setup(
+        r#"{"turns":[{"text":"look","calls":[{"id":"a","name":"echo","arguments":{"do":"defer"}}]},{"text":"done"}]}"#,
+    );
+    let end = setup.agent.run_turn("go", &setup.cancel).await;
+    assert_eq!(end, TurnEnd::Completed { text: "done".into() });
+    let expected = [
+        "turn/start",
+        "step/start",
+        "user/message",
+        "assistant/message",
+        "call a",
+        "result a ok",
+        "step/end",
+        "step/start",
+        "user/message",
+        "assistant/message",
+        "step/end",
+        "end {\"kind\":\"completed\"}",
+    ];
+    assert_eq!(setup.log(), expected);
+    assert!(setup.told.lock().unwrap().iter().any(|told| told.starts_with("Result")));
+    let history = format!("{:?}", setup.agent.history);
+    assert!(history.contains("Tool { call_id: \"a\", content: \"echoed\" }, User { text: \"by the way\" }"));
+}
+
+#[tokio::test]
+async fn a_conclusion_ends_the_turn() {
+    let mut setup =
+        setup(r#"{"turns":[{"text":"t","calls":[{"id":"a","name":"echo","arguments":{"do":"conclude"}}]}]}"#);
+    assert_eq!(setup.agent.run_turn("go", &setup.cancel).await, TurnEnd::Completed { text: "t".into() });
+}
+
+#[tokio::test]
+async fn cancelling_closes_every_call_and_the_turn() {
+    let mut setup = setup(
+        r#"{"turns":[{"calls":[{"id":"a","name":"echo","arguments":{"do":"cancel"}},{"id":"b","name":"echo"}]}]}"#,
+    );
+    assert_eq!(setup.agent.run_turn("go", &setup.cancel).await, TurnEnd::Aborted(CancelReason::User));
+    let log = setup.log();
+    let expected = [
+        "call a",
+        "result a ABORTED",
+        "call b",
+        "result b ABORTED_BEFORE_DISPATCH",
+        "step/end",
+        "end {\"kind\":\"aborted\",\"reason\":\"user\"}",
+    ];
+    assert_eq!(log[4..], expected);
+    assert!(setup.source.is_fired());
+}
+
+#[tokio::test]
+async fn a_cut_answer_runs_no_calls() {
+    let mut setup =
+        setup(r#"{"turns":[{"text":"cut","calls":[{"id":"a","name":"echo"}],"finish":"max-tokens"}]}"#);
+    assert_eq!(setup.agent.run_turn("go", &setup.cancel).await, TurnEnd::MaxTokens { text: "cut".into() });
+    assert!(!setup.log().iter().any(|line| line.starts_with("call")));
+}
+
+#[tokio::test]
+async fn a_failing_provider_and_endless_steps_end_the_turn() {
+    let mut empty = setup(r#"{"turns":[{"text":"once"}]}"#);
+    empty.agent.run_turn("go", &empty.cancel).await;
+    let end = empty.agent.run_turn("again", &empty.cancel).await;
+    assert!(matches!(&end, TurnEnd::Error(failure) if failure.code == "SCRIPT_EXHAUSTED"), "{end:?}");
+    let call = r#"{"calls":[{"id":"a","name":"echo"}]}"#;
+    let mut endless = setup(&format!("{{\"turns\":[{call},{call},{call},{call},{call}]}}"));
+    let end = endless.agent.run_turn("go", &endless.cancel).await;
+    assert!(matches!(&end, TurnEnd::Error(failure) if failure.code == "STEP_LIMIT"), "{end:?}");
+}

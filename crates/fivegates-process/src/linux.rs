@@ -1,0 +1,72 @@
+//! The runner on Linux. The road of a run: queue → spawning thread → supervision → answer.
+
+mod child_setup;
+mod group;
+mod launch;
+mod reaper;
+mod spawner;
+mod streams;
+mod supervise;
+mod sys;
+mod tree;
+
+use std::pin::pin;
+
+use crate::error::RunError;
+use crate::finished::{Finished, Stream};
+use crate::spec::Spec;
+use launch::{Input, Launch};
+use spawner::Spawner;
+use supervise::{Limits, supervise};
+
+/// Starts programs, one thread for all of them, and sees each to its end. Cheap to clone.
+///
+/// The kernel kills a program when the thread that started it ends, so all are started from one thread that lives as long
+/// as any clone of the runner.
+#[derive(Clone, Debug)]
+pub struct Runner {
+    spawner: Spawner,
+}
+
+impl Runner {
+    /// Starts the spawning thread. Fails with [`RunError::SpawnerGone`] when the system has no thread left.
+    pub fn new() -> Result<Self, RunError> {
+        Ok(Self { spawner: Spawner::new()? })
+    }
+
+    /// Runs a program to its end, its deadline or the caller's cancellation, whichever comes first, and answers with what
+    /// became of it. Fails only when it was not started.
+    ///
+    /// `cancel` stops the program when it resolves: TERM to the group, KILL after the grace. If it resolves before the
+    /// program was started, nothing runs: [`RunError::AbortedBeforeSpawn`]. Dropping the future kills the group at once;
+    /// it is then reaped in the background.
+    ///
+    /// The answer comes at the latest at the deadline plus the grace plus about four seconds, even if the program is stuck.
+    ///
+    /// # Panics
+    ///
+    /// As any use of tokio's timers and pipes: outside a tokio runtime with its time and I/O drivers enabled.
+    pub async fn run(&self, spec: Spec, cancel: impl Future<Output = ()>) -> Result<Finished, RunError> {
+        self.run_observed(spec, cancel, |_, _| {}).await
+    }
+
+    /// As [`Runner::run`], and shows each piece of output (at most 64 KiB, in order per stream) while the program runs.
+    ///
+    /// `observe` sees everything that is read, also what is not kept. It is called on the task that runs the program and must not block.
+    pub async fn run_observed(
+        &self,
+        spec: Spec,
+        cancel: impl Future<Output = ()>,
+        observe: impl FnMut(Stream, &[u8]),
+    ) -> Result<Finished, RunError> {
+        spec.check()?;
+        let env = spec.env_policy.resolve(std::env::vars_os(), &spec.env)?;
+        let Spec { program, args, cwd, stdin, timeout, grace, drain, output_bytes_max, .. } = spec;
+        let input = if stdin.is_some() { Input::Pipe } else { Input::Null };
+        let launch = Launch { program, args, cwd, env, input };
+        let limits = Limits { timeout, grace, drain, output_bytes_max };
+        let mut cancel = pin!(cancel);
+        let (started, stop) = self.spawner.start(launch, cancel.as_mut()).await?;
+        supervise(started, stop, stdin.unwrap_or_default(), limits, cancel, observe).await
+    }
+}

@@ -1,0 +1,89 @@
+//! What the child does between fork and execution. Only system calls: no allocation, no lock, no panic.
+
+use std::io;
+use std::os::fd::OwnedFd;
+
+use rustix::io::Errno;
+use rustix::process::{Pid, Signal};
+
+use super::sys;
+
+/// A step in the child. Its number travels in the upper half of the error code that the standard library carries to the
+/// parent as it is; nothing else could tell a failed `fchdir` from a failed `execve`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Step {
+    BindToParent = 1,
+    Session = 2,
+    Workdir = 3,
+    Descriptors = 4,
+}
+
+impl Step {
+    const SHIFT: u32 = 16;
+
+    /// Splits an error code into the step, when one of ours failed, and the system's error number.
+    pub(super) fn decode(raw: i32) -> (Option<Self>, i32) {
+        let step = match raw >> Self::SHIFT {
+            1 => Self::BindToParent,
+            2 => Self::Session,
+            3 => Self::Workdir,
+            4 => Self::Descriptors,
+            _ => return (None, raw),
+        };
+        (Some(step), raw & 0xffff)
+    }
+
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::BindToParent => "bind its life to ours",
+            Self::Session => "open its session",
+            Self::Workdir => "enter the working directory",
+            Self::Descriptors => "withhold our descriptors; this needs Linux 5.11 or later",
+        }
+    }
+
+    fn failed(self, errno: Errno) -> io::Error {
+        io::Error::from_raw_os_error(((self as i32) << Self::SHIFT) | errno.raw_os_error())
+    }
+}
+
+/// What the child needs to know.
+#[derive(Debug)]
+pub(super) struct ChildSetup {
+    workdir: OwnedFd,
+    host: Pid,
+}
+
+impl ChildSetup {
+    pub(super) fn new(workdir: OwnedFd) -> Self {
+        Self { workdir, host: rustix::process::getpid() }
+    }
+
+    pub(super) fn run(&self) -> io::Result<()> {
+        rustix::process::set_parent_process_death_signal(Some(Signal::KILL))
+            .map_err(|errno| Step::BindToParent.failed(errno))?;
+        // The parent may have died before the line above took effect.
+        if rustix::process::getppid() != Some(self.host) {
+            return Err(Step::BindToParent.failed(Errno::SRCH));
+        }
+        // A new session has no controlling terminal, so `/dev/tty` cannot be opened; its leader also leads a new group.
+        rustix::process::setsid().map_err(|errno| Step::Session.failed(errno))?;
+        rustix::process::fchdir(&self.workdir).map_err(|errno| Step::Workdir.failed(errno))?;
+        // Also what some library opened without the flag.
+        sys::withhold_descriptors().map_err(|errno| Step::Descriptors.failed(errno))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_step_and_its_error_survive_the_way_to_the_parent() {
+        for step in [Step::BindToParent, Step::Session, Step::Workdir, Step::Descriptors] {
+            let raw = step.failed(Errno::ACCESS).raw_os_error().unwrap();
+            assert_eq!(Step::decode(raw), (Some(step), Errno::ACCESS.raw_os_error()));
+        }
+        assert_eq!(Step::decode(Errno::TOOBIG.raw_os_error()), (None, Errno::TOOBIG.raw_os_error()));
+    }
+}
