@@ -309,6 +309,9 @@ pub enum PostAction {
     Redact(Redaction),
     /// Turns it into an error with this feedback.
     Block(Content),
+    /// Turns it into an error: the decision came from outside and cannot be carried out. A listener further out can
+    /// still decide otherwise.
+    Refuse(PostDecisionError),
 }
 
 /// A post-execute listener's decision, and what it queues for the model's next input.
@@ -392,6 +395,13 @@ pub enum PostDecisionError {
     /// A block that also replaces.
     #[error("tools/post-execute block decision cannot replace value or content")]
     BlockReplaces,
+}
+
+impl RawPostDecision {
+    /// Makes the decision; one that cannot be carried out becomes its refusal, without its contexts (L-02).
+    pub fn decide(self) -> PostDecision {
+        PostDecision::try_from(self).unwrap_or_else(|error| PostAction::Refuse(error).into())
+    }
 }
 
 impl TryFrom<RawPostDecision> for PostDecision {

@@ -12,6 +12,7 @@ use crate::decision::{PostDecision, PreDecision};
 use crate::ids::{ComponentId, ExecutionToken, ScopeId};
 use crate::json::Json;
 use crate::outcome::{Ending, Failure};
+use crate::pipeline::Road;
 use crate::registry::Mounted;
 
 /// A list of listeners as it was when the chain started, and the scopes of the call.
@@ -111,6 +112,8 @@ impl<'a> PostNext<'a> {
 pub struct Attempt {
     pub(crate) token: ExecutionToken,
     pub(crate) ending: Ending,
+    /// The rest of the road when this is the last word: a wrapper's value that fails the tool's contract is final.
+    pub(crate) road: Road,
 }
 
 impl Attempt {

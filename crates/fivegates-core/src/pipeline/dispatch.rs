@@ -39,22 +39,17 @@ pub(super) async fn dispatch(pipeline: &Inner, permitted: Permitted) -> Settled 
 }
 
 fn settle(call: Call, answer: Result<Attempt, GateError>) -> Settled {
-    let ending = match answer {
-        Ok(attempt) => attempt.ending,
+    let Attempt { ending, road, .. } = match answer {
+        Ok(attempt) => attempt,
         Err(failure) => {
             note(&call, Stage::Execute, failure.by.as_ref(), "failed", &failure.error);
             // Gate 4 does not see a wrapper's failure; what was deferred is kept (L-02).
             return Settled { call, ending: Ending::failed(failure.error), road: Road::Final };
         }
     };
-    // A name that was unknown when the call came in stays unknown, whatever a wrapper answers (R-127, L-21).
-    if ending.success().is_some() && call.definition().is_none() {
-        let error = own::unknown_tool(call.name());
-        return Settled { call, ending: Ending::failed(error), road: Road::Final };
-    }
     // K7.
     let ending = unless_cancelled(&call, ending);
-    Settled { call, ending, road: Road::Full }
+    Settled { call, ending, road }
 }
 
 /// Replaces a success by the cancellation of the caller; never a failure (R-111, K7, K8).
@@ -117,32 +112,43 @@ impl BodyRunner for Runner {
     fn answered(&self, level: usize, by: &ComponentId, answer: Answer) -> Attempt {
         let call = &self.0.permitted.call;
         call.state().wrapped.extend(answer.contexts.into_iter().map(|context| (level, context)));
-        let ending = match answer.kind {
-            AnswerKind::Attempt(attempt) if attempt.token == call.token() => return attempt,
+        let authored = |value| {
+            let (ending, road) = authored(call, by, value);
+            Attempt { token: call.token(), ending, road }
+        };
+        let kept = |ending| Attempt { token: call.token(), ending, road: Road::Full };
+        match answer.kind {
+            AnswerKind::Attempt(attempt) if attempt.token == call.token() => attempt,
             // A result of another execution is checked like any value.
             AnswerKind::Attempt(foreign) => match foreign.ending {
-                Ending::Success(success) => authored(call, by, success.value),
-                failure => failure,
+                Ending::Success(success) => authored(success.value),
+                failure => kept(failure),
             },
-            AnswerKind::Value(value) => authored(call, by, value),
+            AnswerKind::Value(value) => authored(value),
             AnswerKind::Failure(failure) => {
                 note(call, Stage::Execute, Some(by), "answered", failure.error());
-                Ending::Failure(failure)
+                kept(Ending::Failure(failure))
             }
-        };
-        Attempt { token: call.token(), ending }
+        }
     }
 }
 
-/// A wrapper's value goes through the tool's own contract.
-fn authored(call: &Call, by: &ComponentId, value: Json) -> Ending {
-    let Some(definition) = call.definition() else {
-        return Ending::failed(own::unknown_tool(call.name()));
+/// A wrapper's value goes through the tool's own contract. What fails there was never a result of the body stage,
+/// so gate 4 does not see it; nor does it see a value for a name that was unknown at entry (R-127, L-21).
+fn authored(call: &Call, by: &ComponentId, value: Json) -> (Ending, Road) {
+    let projected = match call.definition() {
+        Some(definition) => project(call, definition, value),
+        None => Err(own::unknown_tool(call.name())),
     };
-    call.note(Stage::Execute, Some(by), "answered");
-    match project(call, definition, value) {
-        Ok(success) => Ending::Success(success),
-        Err(error) => Ending::failed(error),
+    match projected {
+        Ok(success) => {
+            call.note(Stage::Execute, Some(by), "answered");
+            (Ending::Success(success), Road::Full)
+        }
+        Err(error) => {
+            note(call, Stage::Execute, Some(by), "answered", &error);
+            (Ending::failed(error), Road::Final)
+        }
     }
 }
 
@@ -172,18 +178,18 @@ impl Bodies {
         let call = &self.permitted.call;
         let refused = |error: ToolError| {
             note(call, Stage::Body, None, "not run", &error);
-            Start::Ended(Attempt { token: call.token(), ending: Ending::failed(error) })
+            Start::Ended(Attempt { token: call.token(), ending: Ending::failed(error), road: Road::Full })
         };
+        // K5; it comes before the lookup, so that an unknown tool does not hide the cancellation.
+        if signal.is_cancelled() {
+            return refused(own::aborted_before_dispatch());
+        }
         let still = self.registry.resolve(call.scopes(), call.name());
         let captured = match (call.registered(), still) {
             (Some(captured), Some(now)) if Arc::ptr_eq(captured, &now) => captured,
             _ => return refused(own::unknown_tool(call.name())),
         };
         let definition = &captured.definition;
-        // K5.
-        if signal.is_cancelled() {
-            return refused(own::aborted_before_dispatch());
-        }
         // Arguments of typed tools are checked here, after all gates.
         let arguments = call.arguments().unwrap_or(&Json::Null);
         let violations = definition.argument_violations(arguments);
@@ -308,7 +314,7 @@ impl Future for Slot {
         let token = running.call.token();
         Pin::new(running).poll(cx).map(|ending| {
             self.running = None;
-            Attempt { token, ending }
+            Attempt { token, ending, road: Road::Full }
         })
     }
 }
