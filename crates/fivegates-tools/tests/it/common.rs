@@ -97,8 +97,10 @@ pub(crate) fn read_of(outcome: &Outcome) -> String {
     flatten(outcome.content())
 }
 
+#[track_caller]
 pub(crate) fn value_of(outcome: &Outcome) -> &Json {
-    outcome.success().unwrap_or_else(|| panic!("{}", read_of(outcome))).value()
+    assert!(!outcome.is_error(), "{}", read_of(outcome));
+    outcome.success().unwrap().value()
 }
 
 /// A text as JSON.

@@ -166,7 +166,7 @@ async fn a_protected_file_is_protected() {
     use std::os::unix::fs::PermissionsExt;
     let session = Session::new();
     let path = session.put("secret", "s");
-    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0)).unwrap();
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o000)).unwrap();
     let outcome = session.call("read", &file("secret", &[])).await;
     // The system's administrator is bound by no permissions; for all others the text is fixed.
     if rustix::process::geteuid().is_root() {
