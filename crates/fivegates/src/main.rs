@@ -1,6 +1,10 @@
 //! The `fivegates` program.
 
+#[expect(dead_code, unused_imports, reason = "the commands use it")]
+mod config;
 mod error;
+#[expect(dead_code, reason = "the commands use it")]
+mod escape;
 
 fn main() {
     // Named here until the commands use them.
