@@ -53,6 +53,8 @@ pub(crate) enum Command {
     Log(LogArgs),
     /// Show exactly the tools that a model would be sent
     Tools(ToolsArgs),
+    /// Print every key that fivegates.toml can have, with its limits and its default
+    Config,
     /// Print a completion script for a shell
     Completions {
         /// The shell

@@ -23,7 +23,7 @@ use std::process::ExitCode;
 
 use clap::Parser as _;
 
-use cli::{Cli, Command};
+use cli::Cli;
 use error::CliError;
 
 fn main() -> ExitCode {

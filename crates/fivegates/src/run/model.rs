@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use fivegates_agent::provider::openai::{OpenAiConfig, OpenAiProvider, Service};
+use fivegates_agent::provider::openai::{OpenAiConfig, OpenAiProvider};
 use fivegates_agent::provider::scripted::ScriptedProvider;
 use fivegates_agent::provider::{ApiKey, Provider, ProviderError};
 

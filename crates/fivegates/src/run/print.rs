@@ -12,6 +12,9 @@ use crate::cli::Output;
 use crate::error::CliError;
 use crate::escape;
 
+/// How much of an answer is shown at a terminal; all of it is on record.
+const ANSWER: escape::BlockLimits = escape::BlockLimits { chars_max: 4_000_000, lines_max: 100_000 };
+
 /// Characters of arguments and results that progress shows.
 const SHOWN_CHARS: usize = 160;
 
@@ -54,7 +57,7 @@ impl Printer {
         match self.output {
             // A model's text is shown line by line with everything invisible made visible (invariant 7).
             Output::Text if text.is_empty() => {}
-            Output::Text => self.line(&escape::block(text)),
+            Output::Text => self.line(&escape::block(text, ANSWER)),
             Output::Json => {
                 let calls = Json::from(std::mem::take(&mut self.calls));
                 let mut members = vec![
