@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+#[expect(clippy::unwrap_used, reason = "a helper of tests")]
 fn run(files: &[&Path]) -> (Option<i32>, String, String) {
     #[expect(clippy::disallowed_methods, reason = "the program under test is run as users run it")]
     let output = Command::new(env!("CARGO_BIN_EXE_fivegates-conformance")).args(files).output().unwrap();
