@@ -125,6 +125,10 @@ impl Denial {
         Self { kind: Some(kind), by: Some(by.clone()), reason: reason.into(), code: None }
     }
 
+    pub(crate) fn with_reason(&self, reason: impl Into<Arc<str>>) -> Self {
+        Self { reason: reason.into(), ..self.clone() }
+    }
+
     /// Fills in what the component left open.
     pub(crate) fn stamp(self, kind: DenialKind, by: &ComponentId) -> Self {
         Self { kind: self.kind.or(Some(kind)), by: self.by.or_else(|| Some(by.clone())), ..self }

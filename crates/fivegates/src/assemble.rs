@@ -1,6 +1,5 @@
 //! The composition root: the one place where tools, plugins, record and pipeline meet.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -14,7 +13,7 @@ use fivegates_process::Runner;
 use fivegates_session::journal::{Entry, Journal, SessionJournal, types};
 use fivegates_session::{NewSession, OpenOptions, SessionId, Store};
 
-use crate::config::Settings;
+use crate::settings::Settings;
 use crate::error::CliError;
 
 /// How long calls that are still under way may take when the program ends.
@@ -29,7 +28,6 @@ pub(crate) struct Host {
     pub(crate) session: SessionId,
     pub(crate) source: CancelSource,
     pub(crate) cancel: Cancel,
-    pub(crate) workspace: PathBuf,
     mounted: Vec<Registration>,
     store: Store,
 }
@@ -57,7 +55,7 @@ pub(crate) fn open_record(settings: &Settings) -> Result<Store, CliError> {
 
 /// Puts everything together, and begins the session on record with the policy in force.
 pub(crate) async fn assemble(settings: &Settings, store: Store, purpose: Purpose) -> Result<Host, CliError> {
-    let workspace = settings.workspace()?;
+    let workspace = settings.workspace();
     let session = SessionId::generate().map_err(CliError::record)?;
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let header = NewSession {
@@ -72,7 +70,7 @@ pub(crate) async fn assemble(settings: &Settings, store: Store, purpose: Purpose
 
     let registry = Registry::new();
     let scope = registry.scope(purpose.kind, None);
-    let mounted = mount(&registry, settings, session, &workspace)?;
+    let mounted = mount(&registry, settings, session)?;
     let asking: Arc<dyn Approver> = match purpose.asking {
         Asking::Terminal => crate::approvals::terminal_or_nobody(),
         Asking::Other(approver) => approver,
@@ -85,7 +83,7 @@ pub(crate) async fn assemble(settings: &Settings, store: Store, purpose: Purpose
         .on_warning(|text| crate::say(&crate::escape::line(text, 2_000)))
         .build();
     let (source, cancel) = CancelSource::new();
-    Ok(Host { registry, pipeline, scope, journal, session, source, cancel, workspace, mounted, store })
+    Ok(Host { registry, pipeline, scope, journal, session, source, cancel, mounted, store })
 }
 
 /// Mounts tools and plugins: one line each.
@@ -93,10 +91,9 @@ fn mount(
     registry: &Registry,
     settings: &Settings,
     session: SessionId,
-    workspace: &std::path::Path,
 ) -> Result<Vec<Registration>, CliError> {
     let runner = Runner::new().map_err(CliError::failed)?;
-    let tools = settings.tools(workspace, &session.to_string());
+    let tools = settings.tools(Some(session.to_string()));
     let mut mounted = fivegates_tools::register(registry, None, tools, runner).map_err(CliError::failed)?;
     mounted.extend(permission::mount(registry, permission::Config { mode: settings.permission() }));
     mounted.extend(deadline::mount(registry, settings.deadline()).map_err(CliError::usage)?);
@@ -108,7 +105,7 @@ fn mount(
 async fn record_policy(journal: &SessionJournal, settings: &Settings) -> Result<(), CliError> {
     let preset = Json::object([
         ("preset", Json::from(settings.permission().as_str())),
-        ("origin", Json::from(settings.permission_origin())),
+        ("origin", Json::from(settings.permission_origin().to_string())),
         ("confined", Json::from(false)),
     ]);
     journal.append(Entry::new(types::PERMISSION_PRESET, preset)).await.map(|_| ()).map_err(CliError::record)

@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use crate::config::{BaseUrl, ModelChoice, Permission};
+
 const EXITS: &str = "Exit statuses:
   0    the work was done
   1    the answer is no: a turn failed, a line was no call, nothing was found
@@ -32,6 +34,9 @@ pub(crate) struct Common {
     /// Keep the record in this file [default: $XDG_STATE_HOME/fivegates/record.sqlite]
     #[arg(long, global = true, value_name = "FILE")]
     pub(crate) record: Option<PathBuf>,
+    /// Set one key of the configuration, such as bash.timeout_ms=5000; may be repeated
+    #[arg(long, global = true, value_name = "KEY=VALUE")]
+    pub(crate) set: Vec<String>,
 }
 
 #[derive(Debug, Subcommand)]
@@ -78,16 +83,26 @@ pub(crate) enum PermissionArg {
     Allow,
 }
 
+impl From<PermissionArg> for Permission {
+    fn from(mode: PermissionArg) -> Self {
+        match mode {
+            PermissionArg::ReadOnly => Self::ReadOnly,
+            PermissionArg::Ask => Self::Ask,
+            PermissionArg::Allow => Self::Allow,
+        }
+    }
+}
+
 #[derive(Debug, Args)]
 pub(crate) struct RunArgs {
     /// What to do, in words
     pub(crate) task: String,
     /// The model: deepseek:NAME, openai:NAME, or scripted:FILE for a file of turns
     #[arg(long, value_name = "PROVIDER:NAME")]
-    pub(crate) model: Option<String>,
+    pub(crate) model: Option<ModelChoice>,
     /// Where the model's server answers, such as http://127.0.0.1:8080/v1
     #[arg(long, value_name = "URL")]
-    pub(crate) base_url: Option<String>,
+    pub(crate) base_url: Option<BaseUrl>,
     /// What to print on standard output
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     pub(crate) output: Output,

@@ -4,6 +4,7 @@ mod cli;
 mod error;
 
 mod config;
+mod settings;
 
 mod approvals;
 mod assemble;

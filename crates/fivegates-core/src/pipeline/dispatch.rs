@@ -17,7 +17,7 @@ use crate::gates::{
 use crate::ids::ComponentId;
 use crate::json::Json;
 use crate::outcome::{Ending, Failure};
-use crate::registry::Registry;
+use crate::registry::{Registered, Registry};
 use crate::tool::{BodyError, BodyFuture, Definition};
 
 /// Runs the around chain and, inside it, the body.
@@ -90,12 +90,15 @@ impl BodyRunner for Runner {
             // Attempts are sequential: an earlier one that was dropped comes to its end first (L-01).
             return Reply::future(async move {
                 bodies.drain().await;
-                bodies.start(signal).await.map_err(GateError::from)
+                match bodies.start(signal) {
+                    Start::Ended(attempt) => Ok(attempt),
+                    Start::Running(slot) => Ok(slot.await),
+                }
             });
         }
-        match bodies.start(signal).into_ready() {
-            Ok(attempt) => Reply::ready(attempt),
-            Err(slot) => Reply::future(async move { slot.await.map_err(GateError::from) }),
+        match bodies.start(signal) {
+            Start::Ended(attempt) => Reply::ready(attempt),
+            Start::Running(slot) => Reply::future(async move { Ok(slot.await) }),
         }
     }
 
@@ -158,33 +161,35 @@ impl Bodies {
     async fn drain(&self) {
         loop {
             let next = self.left.lock().unwrap_or_else(PoisonError::into_inner).pop();
-            let Some(running) = next else {
+            if next.is_none() {
                 return;
-            };
-            // Its result is nobody's; that it settled is what counts.
-            running.await;
+            }
+            let mut draining = Draining { bodies: self, running: next };
+            if let Some(running) = &mut draining.running {
+                // Its result is nobody's; that it settled is what counts.
+                running.await;
+            }
+            draining.running = None;
         }
     }
 
     /// Starts one attempt, or ends it before the body is invoked.
-    fn start(self: &Arc<Self>, signal: Cancel) -> Slot {
+    fn start(self: &Arc<Self>, signal: Cancel) -> Start {
         let call = &self.permitted.call;
         let refused = |error: ToolError| {
             note(call, Stage::Body, None, "not run", &error);
-            Slot::ended(
-                self,
-                Attempt { token: call.token(), ending: Ending::failed(error), road: Road::Full },
-            )
+            Start::Ended(Attempt { token: call.token(), ending: Ending::failed(error), road: Road::Full })
         };
         // K5; it comes before the lookup, so that an unknown tool does not hide the cancellation.
         if signal.is_cancelled() {
             return refused(own::aborted_before_dispatch());
         }
         let still = self.registry.resolve(call.scopes(), call.name());
-        let definition = match (call.registered(), still) {
-            (Some(captured), Some(now)) if Arc::ptr_eq(captured, &now) => &captured.definition,
+        let captured = match (call.registered(), still) {
+            (Some(captured), Some(now)) if Arc::ptr_eq(captured, &now) => captured,
             _ => return refused(own::unknown_tool(call.name())),
         };
+        let definition = &captured.definition;
         // Arguments of typed tools are checked here, after all gates.
         let arguments = call.arguments().unwrap_or(&Json::Null);
         let violations = definition.argument_violations(arguments);
@@ -200,17 +205,13 @@ impl Bodies {
         let (dropped, dropped_signal) = CancelSource::new();
         let signal = signal.fuse(&dropped_signal);
         let invocation = Invocation::new(Arc::clone(&self.permitted), signal.clone(), attempt);
-        let body = catch_unwind(AssertUnwindSafe(|| definition.start(invocation)));
+        let body = catch_unwind(AssertUnwindSafe(|| definition.start(invocation))).unwrap_or_else(|cause| {
+            let error = panicked(definition, &*cause);
+            Box::pin(async move { Err(error.into()) })
+        });
         let running =
-            Running { call: call.clone(), definition: definition.clone(), signal, body: None, done: None };
-        let running = match body {
-            Ok(body) => Running { body: Some(body), ..running },
-            Err(cause) => {
-                let ending = running.finish(Err(panicked(definition, &*cause).into()));
-                Running { done: Some(ending), ..running }
-            }
-        };
-        Slot { bodies: Arc::clone(self), running: Some(running), ended: None, dropped: Some(dropped) }
+            Running { call: call.clone(), registered: Arc::clone(captured), signal, body: Some(body) };
+        Start::Running(Slot { bodies: Arc::clone(self), running: Some(running), dropped })
     }
 }
 
@@ -221,10 +222,9 @@ fn panicked(definition: &Definition, cause: &(dyn std::any::Any + Send)) -> Tool
 /// A body on its way, owning all it needs, so that it can be polled by whoever is left.
 struct Running {
     call: Call,
-    definition: Definition,
+    registered: Arc<Registered>,
     signal: Cancel,
     body: Option<BodyFuture>,
-    done: Option<Ending>,
 }
 
 impl Running {
@@ -232,8 +232,8 @@ impl Running {
     fn finish(&self, returned: Result<Json, BodyError>) -> Ending {
         let concludes_turn = std::mem::take(&mut self.call.state().concludes_turn);
         let projected = match returned {
-            Ok(value) => project(&self.call, &self.definition, value),
-            Err(BodyError::NotLossless) => Err(not_lossless(&self.definition)),
+            Ok(value) => project(&self.call, &self.registered.definition, value),
+            Err(BodyError::NotLossless) => Err(not_lossless(&self.registered.definition)),
             Err(BodyError::Failed(error)) => Err(error),
         };
         match projected {
@@ -258,15 +258,12 @@ impl Future for Running {
     type Output = Ending;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Ending> {
-        if let Some(ending) = self.done.take() {
-            return Poll::Ready(ending);
-        }
         let Some(body) = &mut self.body else {
             return Poll::Pending;
         };
         let polled = match catch_unwind(AssertUnwindSafe(|| body.as_mut().poll(cx))) {
             Ok(polled) => polled,
-            Err(cause) => Poll::Ready(Err(panicked(&self.definition, &*cause).into())),
+            Err(cause) => Poll::Ready(Err(panicked(&self.registered.definition, &*cause).into())),
         };
         polled.map(|returned| {
             let ending = self.finish(returned);
@@ -278,38 +275,46 @@ impl Future for Running {
     }
 }
 
+/// A dropped body that is being polled to its end; whoever waits for it may be dropped as well.
+struct Draining<'a> {
+    bodies: &'a Bodies,
+    running: Option<Running>,
+}
+
+impl Drop for Draining<'_> {
+    fn drop(&mut self) {
+        if let Some(running) = self.running.take() {
+            self.bodies.left.lock().unwrap_or_else(PoisonError::into_inner).push(running);
+        }
+    }
+}
+
+/// What came of starting an attempt.
+enum Start {
+    /// It ended before the body was invoked.
+    Ended(Attempt),
+    /// The body is on its way.
+    Running(Slot),
+}
+
 /// A running body in the hands of the chain. Dropping it fires the body's signal and leaves the body to be drained.
 struct Slot {
     bodies: Arc<Bodies>,
     running: Option<Running>,
-    ended: Option<Attempt>,
-    dropped: Option<CancelSource>,
-}
-
-impl Slot {
-    fn ended(bodies: &Arc<Bodies>, attempt: Attempt) -> Self {
-        Self { bodies: Arc::clone(bodies), running: None, ended: Some(attempt), dropped: None }
-    }
-
-    fn into_ready(mut self) -> Result<Attempt, Self> {
-        self.ended.take().ok_or(self)
-    }
+    dropped: CancelSource,
 }
 
 impl Future for Slot {
-    type Output = Result<Attempt, ToolError>;
+    type Output = Attempt;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        if let Some(attempt) = self.ended.take() {
-            return Poll::Ready(Ok(attempt));
-        }
         let Some(running) = &mut self.running else {
             return Poll::Pending;
         };
         let token = running.call.token();
         Pin::new(running).poll(cx).map(|ending| {
             self.running = None;
-            Ok(Attempt { token, ending, road: Road::Full })
+            Attempt { token, ending, road: Road::Full }
         })
     }
 }
@@ -317,9 +322,7 @@ impl Future for Slot {
 impl Drop for Slot {
     fn drop(&mut self) {
         if let Some(running) = self.running.take() {
-            if let Some(dropped) = &self.dropped {
-                dropped.fire(CancelReason::Disposed);
-            }
+            self.dropped.fire(CancelReason::Disposed);
             self.bodies.left.lock().unwrap_or_else(PoisonError::into_inner).push(running);
         }
     }

@@ -11,7 +11,8 @@ use fivegates_session::{Reader, Store};
 
 use crate::assemble::{self, Asking, Host, Purpose};
 use crate::cli::{Cli, Command, Common, Policy};
-use crate::config::{Overrides, Settings};
+use crate::config::Overrides;
+use crate::settings::Settings;
 use crate::error::{CliError, Kind};
 use crate::{Ended, demo, exec, run, signals};
 
@@ -49,13 +50,7 @@ pub(crate) fn dispatch(cli: Cli) -> Result<(), Ended> {
 
 /// Settings of all layers, the command line on top.
 fn settings(common: &Common, policy: Option<&Policy>, overrides: Overrides) -> Result<Settings, CliError> {
-    let overrides = Overrides {
-        record: common.record.clone(),
-        permission: policy.and_then(|policy| policy.permission).map(Into::into),
-        workspace: policy.and_then(|policy| policy.workspace.clone()),
-        ..overrides
-    };
-    Settings::load(common.config.as_deref(), overrides)
+    Settings::load(common, policy, overrides)
 }
 
 /// Runs something that makes calls: record open, signals heard, everything put away at the end.

@@ -1,7 +1,6 @@
 //! `fivegates tools`: exactly what a model would be sent.
 
 use std::io::Write;
-use std::path::Path;
 
 use fivegates_core::json::{Json, compact, pretty};
 use fivegates_core::registry::Registry;
@@ -9,15 +8,14 @@ use fivegates_process::Runner;
 
 use super::written;
 use crate::cli::ToolsArgs;
-use crate::config::Settings;
+use crate::settings::Settings;
 use crate::error::CliError;
 
 /// Lists the tools, or prints their schemas in the form of chat completions.
 pub(crate) fn run(settings: &Settings, args: &ToolsArgs, out: &mut dyn Write) -> Result<(), CliError> {
     let registry = Registry::new();
     let runner = Runner::new().map_err(CliError::failed)?;
-    let workspace = settings.workspace()?;
-    let tools = settings.tools(Path::new(&workspace), "");
+    let tools = settings.tools(None);
     let _mounted = fivegates_tools::register(&registry, None, tools, runner).map_err(CliError::failed)?;
     let tools = registry.wire_tools(None);
     if args.json {

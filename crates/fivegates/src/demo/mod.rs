@@ -14,7 +14,7 @@ use fivegates_session::{SessionId, Store};
 
 use crate::assemble::{self, Asking, Host, Purpose};
 use crate::commands::{coloured, runtime};
-use crate::config::Settings;
+use crate::settings::Settings;
 use crate::error::{CliError, Kind};
 use crate::{Ended, report, signals};
 

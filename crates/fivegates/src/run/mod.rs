@@ -11,7 +11,8 @@ use fivegates_session::journal::Journal;
 
 use crate::assemble::Host;
 use crate::cli::{Output, RunArgs};
-use crate::config::{Overrides, Settings};
+use crate::config::Overrides;
+use crate::settings::Settings;
 use crate::error::{CliError, Kind};
 use crate::signals::Stopped;
 

@@ -1,13 +1,13 @@
 //! Which model: `deepseek:NAME`, `openai:NAME`, `scripted:FILE`.
 
-use std::path::Path;
 use std::sync::Arc;
 
 use fivegates_agent::provider::openai::{OpenAiConfig, OpenAiProvider, Service};
 use fivegates_agent::provider::scripted::ScriptedProvider;
 use fivegates_agent::provider::{ApiKey, Provider, ProviderError};
 
-use crate::config::Settings;
+use crate::config::ModelChoice;
+use crate::settings::Settings;
 use crate::error::{CliError, Kind};
 
 /// A model that can be asked.
@@ -23,22 +23,12 @@ pub(crate) fn provider(settings: &Settings) -> Result<Model, CliError> {
             "name one with --model deepseek:deepseek-v4-flash, openai:NAME or scripted:FILE, or as `use` under [model]",
         ));
     };
-    let unknown = || {
-        CliError::usage(format!("`{wanted}` is not a model"))
-            .hint("write deepseek:NAME, openai:NAME or scripted:FILE")
-    };
-    let (service, name) = wanted.split_once(':').ok_or_else(unknown)?;
-    if name.is_empty() {
-        return Err(unknown());
-    }
-    let service = match service {
-        "scripted" => {
-            let provider = ScriptedProvider::load(Path::new(name)).map_err(CliError::usage)?;
-            return Ok(Model { name: name.to_owned(), provider: Arc::new(provider) });
+    let (service, name) = match wanted {
+        ModelChoice::Scripted { file } => {
+            let provider = ScriptedProvider::load(file).map_err(CliError::usage)?;
+            return Ok(Model { name: file.display().to_string(), provider: Arc::new(provider) });
         }
-        "deepseek" => Service::DeepSeek,
-        "openai" => Service::OpenAi,
-        _ => return Err(unknown()),
+        ModelChoice::Served { service, name } => (*service, name),
     };
     let key = ApiKey::from_env(service.key_variable()).map_err(|error| failed(&error))?;
     let config = OpenAiConfig {
