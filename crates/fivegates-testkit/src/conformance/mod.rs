@@ -11,6 +11,7 @@ pub mod given;
 pub mod host;
 pub mod outcome;
 pub mod parts;
+pub mod plugins;
 pub mod report;
 pub mod scenario;
 pub mod trace;

@@ -5,18 +5,10 @@ use std::collections::BTreeSet;
 /// A part that is not built yet. What is built has no place here.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Part {
-    /// The driver `loop`: scheduler and agent loop.
-    LoopDriver,
     /// The driver `run_code`: code mode with a scripted runtime.
     RunCodeDriver,
     /// The driver `repair`: closing the calls of an interrupted session.
     RepairDriver,
-    /// The deadline policy.
-    TimeoutPlugin,
-    /// The durable-flush policy.
-    CheckpointPlugin,
-    /// The repeat reminder.
-    RepeatPlugin,
     /// The prompt sections of code mode.
     PromptSections,
     /// The body of `run_code`.
@@ -25,26 +17,14 @@ pub enum Part {
 
 impl Part {
     /// All of them. A part that gets built leaves this list, and with it the pending list.
-    pub const ALL: [Self; 8] = [
-        Self::LoopDriver,
-        Self::RunCodeDriver,
-        Self::RepairDriver,
-        Self::TimeoutPlugin,
-        Self::CheckpointPlugin,
-        Self::RepeatPlugin,
-        Self::PromptSections,
-        Self::RunCodeBody,
-    ];
+    pub const ALL: [Self; 4] =
+        [Self::RunCodeDriver, Self::RepairDriver, Self::PromptSections, Self::RunCodeBody];
 
     /// The part as it is written in the pending list.
     pub fn as_str(self) -> &'static str {
         match self {
-            Self::LoopDriver => "driver loop",
             Self::RunCodeDriver => "driver run_code",
             Self::RepairDriver => "driver repair",
-            Self::TimeoutPlugin => "plugin timeout",
-            Self::CheckpointPlugin => "plugin checkpoint",
-            Self::RepeatPlugin => "plugin repeat",
             Self::PromptSections => "part prompt-sections",
             Self::RunCodeBody => "part run-code-body",
         }

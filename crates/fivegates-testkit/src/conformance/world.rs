@@ -15,6 +15,7 @@ use super::given::Given;
 use super::given::listen::{GuardSpec, Listener};
 use super::given::tool::ToolSpec;
 use super::parts::Part;
+use super::plugins::{self, Mounted};
 use super::trace::Trace;
 
 /// A scenario's world. Dropping it takes everything down again.
@@ -33,6 +34,7 @@ pub struct Stage {
     wrappers: Mutex<HashMap<String, CancelSource>>,
     tools: Mutex<Vec<(String, Registration)>>,
     mounted: Mutex<Vec<Registration>>,
+    plugins: Mutex<Option<Mounted>>,
     missing: Mutex<Option<Part>>,
 }
 
@@ -56,6 +58,7 @@ impl World {
             wrappers: Mutex::default(),
             tools: Mutex::default(),
             mounted: Mutex::default(),
+            plugins: Mutex::default(),
             missing: Mutex::default(),
         });
         let world = Self(stage);
@@ -64,8 +67,10 @@ impl World {
             world.register(tool)?.map_err(|error| refused(&format!("tool `{}`", tool.name), &error))?;
         }
         world.restrict(given)?;
+        // Before the listeners: the composition is there before anybody adds to it, so that it is outermost.
+        let plugins = plugins::mount(&world, &given.plugins)?;
+        *lock(&world.plugins) = Some(plugins);
         world.mount(given)?;
-        world.find_missing(given);
         let mut builder = Pipeline::builder(world.registry.clone()).waits(Waits::NONE);
         if let Some(approval) = &given.approval {
             builder = builder.approver(Arc::new(act::approval::Scripted::new(&world.0, approval.clone())));
@@ -129,19 +134,6 @@ impl World {
         Ok(())
     }
 
-    /// Notes the plugins that are asked for and not built yet. Here is where they will be mounted.
-    fn find_missing(&self, given: &Given) {
-        if given.plugins.timeout {
-            self.lacks(Part::TimeoutPlugin);
-        }
-        if given.plugins.checkpoint.is_some() {
-            self.lacks(Part::CheckpointPlugin);
-        }
-        if given.plugins.repeat.is_some() {
-            self.lacks(Part::RepeatPlugin);
-        }
-    }
-
     fn place<A>(&self, spec: &Listener<A>) -> Result<Listen, Stop> {
         let mut how = Listen::as_id(spec.id.as_str());
         if let Some(scope) = &spec.scope {
@@ -198,6 +190,7 @@ impl Drop for World {
             std::mem::take(&mut *lock(&self.mounted)),
             std::mem::take(&mut *lock(&self.tools)),
             lock(&self.pipeline).take(),
+            lock(&self.plugins).take(),
             std::mem::take(&mut *lock(&self.scopes)),
         );
         drop(parts);

@@ -3,6 +3,7 @@
 //! A driver reads `given` and `when` in its own way, works the real system through its public interface and returns the
 //! fields that `then` is compared with. A new driver is one module, one arm in [`run`], and one [`Part`] less.
 
+mod agent_loop;
 mod json;
 mod pipeline;
 mod registry;
@@ -44,6 +45,7 @@ impl Ran {
 pub fn run(scenario: &Scenario) -> Result<Ran, Stop> {
     match scenario.driver.as_str() {
         "pipeline" => on_paused_clock(pipeline::run(scenario)),
+        "loop" => on_paused_clock(agent_loop::run(scenario)),
         "registry" => on_paused_clock(registry::run(scenario)),
         "json" => json::run(scenario),
         "schema" => schema::run(scenario),

@@ -27,9 +27,6 @@ pub(super) async fn run(scenario: &Scenario) -> Result<Ran, Stop> {
     if given.code_runtime {
         transport::mount(&world)?;
     }
-    if let Some(part) = world.missing() {
-        return Ok(Ran::Missing(part));
-    }
     let changes = Arc::new(AtomicUsize::new(0));
     let counted = Arc::clone(&changes);
     world.keep(world.registry.on_change(move || {

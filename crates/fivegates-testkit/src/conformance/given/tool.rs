@@ -266,9 +266,10 @@ fn timeout(at: &str, value: &Json) -> Result<u64, Stop> {
 }
 
 fn action(at: &str, value: &Json) -> Result<Action, Stop> {
-    let (word, value) = word(at, value)?;
-    let value = value.ok_or_else(|| Stop::unknown(at, word))?;
-    let at = format!("{at}.{word}");
+    let place = at;
+    let (word, value) = word(place, value)?;
+    let value = value.ok_or_else(|| Stop::unknown(place, word))?;
+    let at = format!("{place}.{word}");
     Ok(match (word, value) {
         ("return", value) => Action::Return(value.clone()),
         ("return_args", Json::Bool(true)) => Action::ReturnArgs,
@@ -286,7 +287,7 @@ fn action(at: &str, value: &Json) -> Result<Action, Stop> {
         ("wait_gate", value) => Action::WaitGate(fields::text(&at, value)?),
         ("open_gate", value) => Action::OpenGate(fields::text(&at, value)?),
         ("nested", value) => Action::Nested(nested(&at, value)?),
-        _ => return Err(Stop::unknown(&at, word)),
+        _ => return Err(Stop::unknown(place, word)),
     })
 }
 
