@@ -53,6 +53,12 @@ pub(crate) enum Command {
     Log(LogArgs),
     /// Show exactly the tools that a model would be sent
     Tools(ToolsArgs),
+    /// Show the stages of the pipeline and what is mounted in them for the current configuration
+    Pipeline {
+        /// How to draw it
+        #[arg(long, value_name = "FORMAT", default_value = "text")]
+        format: PictureFormat,
+    },
     /// Print every key that fivegates.toml can have, with its limits and its default
     Config,
     /// Print a completion script for a shell
@@ -110,6 +116,19 @@ pub(crate) struct RunArgs {
     pub(crate) output: Output,
     #[command(flatten)]
     pub(crate) policy: Policy,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum PictureFormat {
+    /// Text of at most 80 columns
+    Text,
+    /// A Mermaid flow chart
+    Mermaid,
+    /// A picture
+    Svg,
+    /// The page docs/pipeline.md, always for the default configuration
+    #[value(hide = true)]
+    Document,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -16,6 +16,7 @@ mod run;
 
 mod commands;
 mod escape;
+mod picture;
 mod report;
 
 use std::io::Write as _;

@@ -41,6 +41,11 @@ impl Settings {
         Ok(Self { config: config::load(&sources, &overrides)?, workspace })
     }
 
+    /// Nothing but the defaults, in a workspace.
+    pub(crate) fn defaults(workspace: PathBuf) -> Self {
+        Self { config: Config::default(), workspace }
+    }
+
     /// The same, in another workspace and asking about what is not a read.
     pub(crate) fn for_demo(&self, workspace: &Path) -> Self {
         let mut demo = self.clone();

@@ -7,6 +7,7 @@ mod examine;
 mod finalize;
 mod project;
 mod publish;
+mod invariants;
 mod wait;
 
 mod execute;

@@ -1,6 +1,7 @@
 //! One line for each command.
 
 mod log;
+pub(crate) mod pipeline;
 mod tools;
 mod why;
 
@@ -40,6 +41,9 @@ pub(crate) fn dispatch(cli: Cli) -> Result<(), Ended> {
             None => log::sessions(reader, args.limit, out, format(args.json)),
         }),
         Command::Tools(args) => printed(|out| tools::run(&settings(common, None, Overrides::default())?, &args, out)),
+        Command::Pipeline { format } => {
+            printed(|out| pipeline::run(&settings(common, None, Overrides::default())?, format, out))
+        }
         Command::Config => printed(|out| written(out.write_all(reference().as_bytes()))),
         Command::Completions { shell } => printed(|out| {
             let mut script = Vec::new();
