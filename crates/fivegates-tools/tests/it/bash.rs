@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use fivegates_core::cancel::CancelReason;
 use fivegates_core::json::Json;
 
-use crate::common::{Session, code_of, command, quoted, read_of, value_of};
+use crate::common::{Session, code_of, command, is_alone, quoted, read_of, value_of};
 
 /// Command, and what the model reads.
 const COMMANDS: &[(&str, &str)] = &[
@@ -178,6 +178,9 @@ async fn a_process_that_keeps_the_output_open_does_not_pin_the_call() {
 
 #[tokio::test]
 async fn endless_output_neither_fills_memory_nor_delays_the_deadline() {
+    if !is_alone("bash::endless_output_neither_fills_memory_nor_delays_the_deadline").await {
+        return;
+    }
     let session = Session::new();
     let before = crate::limits::peak_bytes();
     let started = Instant::now();
