@@ -13,8 +13,8 @@ use fivegates_process::Runner;
 use fivegates_session::journal::{Entry, Journal, SessionJournal, types};
 use fivegates_session::{NewSession, OpenOptions, SessionId, Store};
 
-use crate::settings::Settings;
 use crate::error::CliError;
+use crate::settings::Settings;
 
 /// How long calls that are still under way may take when the program ends.
 const DRAIN: Duration = Duration::from_secs(10);
@@ -121,7 +121,9 @@ impl Host {
     pub(crate) async fn close(self) -> Result<(), CliError> {
         let open = self.pipeline.drained(DRAIN).await;
         if open > 0 {
-            crate::say(&format!("{open} calls did not come to their end; the record closes them when it is next used"));
+            crate::say(&format!(
+                "{open} calls did not come to their end; the record closes them when it is next used"
+            ));
         }
         drop(self.mounted);
         drop(self.journal);

@@ -16,7 +16,8 @@ pub(super) fn check(call: &Call, ending: &Ending) {
 
 /// Gates in their order, each once: gate 3 may run several attempts, but only as one stage.
 fn order(met: &[Met]) -> Option<&'static str> {
-    let places = |stage: Stage| met.iter().enumerate().filter(move |(_, met)| met.stage == stage).map(|(at, _)| at);
+    let places =
+        |stage: Stage| met.iter().enumerate().filter(move |(_, met)| met.stage == stage).map(|(at, _)| at);
     let first = |stage: Stage| places(stage).next();
     let decided = met.iter().filter(|met| met.stage == Stage::PreExecute).count();
     if decided > 1 {
@@ -56,7 +57,8 @@ mod tests {
     use super::*;
 
     fn check(stages: &[Stage], expected: Option<&str>) {
-        let met = |stage: &Stage| Met { stage: *stage, by: None, verdict: "passed", code: None, reason: None };
+        let met =
+            |stage: &Stage| Met { stage: *stage, by: None, verdict: "passed", code: None, reason: None };
         assert_eq!(order(&stages.iter().map(met).collect::<Vec<_>>()), expected, "{stages:?}");
     }
 

@@ -5,9 +5,9 @@ mod authorize;
 mod dispatch;
 mod examine;
 mod finalize;
+mod invariants;
 mod project;
 mod publish;
-mod invariants;
 mod wait;
 
 mod execute;

@@ -13,10 +13,10 @@ use fivegates_session::{Reader, Store};
 use crate::assemble::{self, Asking, Host, Purpose};
 use crate::cli::{Cli, Command, Common, Policy};
 use crate::config::{Overrides, reference};
+use crate::error::{CliError, Kind};
 use crate::report::Style;
 use crate::report::output::Format;
 use crate::settings::Settings;
-use crate::error::{CliError, Kind};
 use crate::{Ended, demo, exec, run, signals};
 
 /// Runs the command.
@@ -27,7 +27,9 @@ pub(crate) fn dispatch(cli: Cli) -> Result<(), Ended> {
         Command::Run(args) => {
             let settings = settings(common, Some(&args.policy), run::overrides(&args))?;
             let provider = run::provider(&settings)?;
-            on_host(&settings, "run", async |host, stopped| run::run(host, provider, &settings, &args, stopped).await)
+            on_host(&settings, "run", async |host, stopped| {
+                run::run(host, provider, &settings, &args, stopped).await
+            })
         }
         Command::Exec(args) => {
             let settings = settings(common, Some(&args.policy), Overrides::default())?;
@@ -40,7 +42,9 @@ pub(crate) fn dispatch(cli: Cli) -> Result<(), Ended> {
             Some(session) => log::events(reader, session, out, format(args.json)),
             None => log::sessions(reader, args.limit, out, format(args.json)),
         }),
-        Command::Tools(args) => printed(|out| tools::run(&settings(common, None, Overrides::default())?, &args, out)),
+        Command::Tools(args) => {
+            printed(|out| tools::run(&settings(common, None, Overrides::default())?, &args, out))
+        }
         Command::Pipeline { format } => {
             printed(|out| pipeline::run(&settings(common, None, Overrides::default())?, format, out))
         }
@@ -83,7 +87,9 @@ where
     runtime.shutdown_background();
     let (done, stopped) = result?;
     match (done, stopped.status()) {
-        (Err(error), Some(status)) if error.kind == Kind::Interrupted => Err(Ended { error: Some(error), status }),
+        (Err(error), Some(status)) if error.kind == Kind::Interrupted => {
+            Err(Ended { error: Some(error), status })
+        }
         (Err(error), _) => Err(error.into()),
         (Ok(()), Some(status)) => Err(Ended { error: None, status }),
         (Ok(()), None) => Ok(()),

@@ -19,7 +19,8 @@ pub(crate) fn run(settings: &Settings, format: PictureFormat, out: &mut dyn Writ
 fn drawn(settings: &Settings, format: PictureFormat) -> Result<String, CliError> {
     let registry = Registry::new();
     let _mounted = crate::assemble::mount(&registry, settings, None)?;
-    let tools: Vec<String> = registry.wire_tools(None).iter().map(|tool| tool.name.as_str().to_owned()).collect();
+    let tools: Vec<String> =
+        registry.wire_tools(None).iter().map(|tool| tool.name.as_str().to_owned()).collect();
     let rows = picture::rows(&registry, crate::approvals::TERMINAL_ID, &tools);
     Ok(picture::draw(&rows, format))
 }

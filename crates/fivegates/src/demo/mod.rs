@@ -14,8 +14,8 @@ use fivegates_session::{SessionId, Store};
 
 use crate::assemble::{self, Asking, Host, Purpose};
 use crate::commands::runtime;
-use crate::settings::Settings;
 use crate::error::{CliError, Kind};
+use crate::settings::Settings;
 use crate::{Ended, report, signals};
 
 /// Calls that are shown; the script has fewer.
@@ -39,7 +39,11 @@ pub(crate) fn run(settings: &Settings) -> Result<(), Ended> {
     }
     match end {
         TurnEnd::Completed { .. } => {}
-        other => return Err(CliError::new(Kind::Failed, format!("the demonstration did not finish: {other:?}")).into()),
+        other => {
+            return Err(
+                CliError::new(Kind::Failed, format!("the demonstration did not finish: {other:?}")).into()
+            );
+        }
     }
     show(&settings, session)
 }
@@ -54,7 +58,8 @@ async fn play(settings: &Settings, store: Store) -> Result<(SessionId, TurnEnd, 
     let host = assemble::assemble(settings, store, purpose).await?;
     let stopped = signals::listen(host.source.clone())?;
     let _mounted = mount(&host)?;
-    let provider = ScriptedProvider::parse(cast::SCRIPT.as_bytes(), Path::new("demo script")).map_err(CliError::failed)?;
+    let provider = ScriptedProvider::parse(cast::SCRIPT.as_bytes(), Path::new("demo script"))
+        .map_err(CliError::failed)?;
     let watcher: Watcher = Arc::new(|event| {
         if let AgentEvent::Call { id, name, .. } = event {
             crate::say(&format!("{id} ({name}) …"));

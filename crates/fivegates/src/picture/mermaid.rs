@@ -17,7 +17,8 @@ pub(super) fn draw(rows: &[Row]) -> String {
     }
     out.push_str("    input([\"the model's next input\"])\n");
     let stages = (0..rows.len()).map(|at| format!("s{at}"));
-    let road: Vec<String> = ["call".to_owned()].into_iter().chain(stages).chain(["input".to_owned()]).collect();
+    let road: Vec<String> =
+        ["call".to_owned()].into_iter().chain(stages).chain(["input".to_owned()]).collect();
     let _ = writeln!(out, "    {}", road.join(" --> "));
     out
 }

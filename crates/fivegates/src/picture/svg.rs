@@ -45,7 +45,11 @@ fn stage(out: &mut String, top: usize, row: &Row) {
     );
     let gate = row.gate.map(|gate| format!("{gate}  ")).unwrap_or_default();
     let (x, baseline) = (LEFT + 12, top + LINE);
-    let _ = writeln!(out, "<text x=\"{x}\" y=\"{baseline}\" font-weight=\"bold\">{gate}{}</text>", quoted(row.name));
+    let _ = writeln!(
+        out,
+        "<text x=\"{x}\" y=\"{baseline}\" font-weight=\"bold\">{gate}{}</text>",
+        quoted(row.name)
+    );
     let right = WIDTH - LEFT - 12;
     let _ = writeln!(
         out,
@@ -59,15 +63,13 @@ fn stage(out: &mut String, top: usize, row: &Row) {
 }
 
 fn label(out: &mut String, y: usize, text: &str) {
-    let _ = writeln!(out, "<text x=\"{}\" y=\"{y}\" text-anchor=\"middle\">{}</text>", WIDTH / 2, quoted(text));
+    let _ =
+        writeln!(out, "<text x=\"{}\" y=\"{y}\" text-anchor=\"middle\">{}</text>", WIDTH / 2, quoted(text));
 }
 
 fn arrow(out: &mut String, top: usize) {
     let (x, end) = (WIDTH / 2, top + GAP - 10);
-    let _ = writeln!(
-        out,
-        "<path d=\"M{x} {top} V{end} m-4 -5 l4 5 l4 -5\" fill=\"none\" stroke=\"#556\"/>"
-    );
+    let _ = writeln!(out, "<path d=\"M{x} {top} V{end} m-4 -5 l4 5 l4 -5\" fill=\"none\" stroke=\"#556\"/>");
 }
 
 fn quoted(text: &str) -> String {

@@ -13,7 +13,9 @@ fn picture(format: PictureFormat) -> String {
 #[test]
 fn the_text_shows_what_is_mounted_where() {
     let text = picture(PictureFormat::Text);
-    assert!(text.contains("▼ GATE 1  tools/pre-execute  allow, deny or ask\n  │                          permission"));
+    assert!(text.contains(
+        "▼ GATE 1  tools/pre-execute  allow, deny or ask\n  │                            permission"
+    ));
     assert!(text.contains("bash, read") && text.contains("\\u{202e}"));
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
 }

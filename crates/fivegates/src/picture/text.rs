@@ -8,7 +8,7 @@ use crate::escape;
 /// Columns of the widest line.
 const COLUMNS: usize = 80;
 /// Columns before what is mounted.
-const INDENT: usize = 29;
+const INDENT: usize = 31;
 
 pub(super) fn draw(rows: &[Row]) -> String {
     let mut out = String::from("a model's call: `tool/call` is on record before anything else happens\n");

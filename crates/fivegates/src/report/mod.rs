@@ -26,7 +26,6 @@ pub(crate) use object::object;
 pub(crate) use story::CallStory;
 pub(crate) use style::{Style, Tone};
 pub(crate) use summary::summary;
-#[cfg_attr(not(test), expect(unused_imports, reason = "the demonstration is not there yet"))]
 pub(crate) use text::short;
 pub(crate) use text::whole;
 pub(crate) use time::{offset, rfc3339};

@@ -28,7 +28,6 @@ pub(crate) enum Tone {
 
 impl Style {
     /// Colour when stdout is a terminal that knows it and `NO_COLOR` is unset or empty.
-    #[expect(dead_code, reason = "the command line is not there yet")]
     pub(crate) fn of_stdout() -> Self {
         let is_set = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty());
         let is_dumb = std::env::var_os("TERM").is_none_or(|term| term == "dumb");

@@ -7,8 +7,8 @@ use fivegates_agent::provider::scripted::ScriptedProvider;
 use fivegates_agent::provider::{ApiKey, Provider, ProviderError};
 
 use crate::config::ModelChoice;
-use crate::settings::Settings;
 use crate::error::{CliError, Kind};
+use crate::settings::Settings;
 
 /// A model that can be asked.
 pub(crate) struct Model {

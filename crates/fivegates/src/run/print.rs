@@ -42,7 +42,7 @@ impl Printer {
             }
             Output::StreamJson => {
                 if let Some(value) = stream(event) {
-                    self.line(&compact(&value));
+                    self.line(&escape::json(&compact(&value)));
                 }
             }
         }
@@ -67,7 +67,7 @@ impl Printer {
                     ("calls", calls),
                 ];
                 members.extend(error_member(end));
-                self.line(&compact(&Json::object(members)));
+                self.line(&escape::json(&compact(&Json::object(members))));
             }
             Output::StreamJson => {}
         }
@@ -120,7 +120,9 @@ fn stream(event: &AgentEvent<'_>) -> Option<Json> {
         AgentEvent::UserMessage { text } => typed("user/message", vec![("text", Json::from(*text))]),
         AgentEvent::Delta(Delta::Text(text)) => typed("assistant/chunk", vec![("text", Json::from(*text))]),
         AgentEvent::Delta(_) => None,
-        AgentEvent::Assistant { turn } => typed("assistant/message", vec![("text", Json::from(turn.text.as_str()))]),
+        AgentEvent::Assistant { turn } => {
+            typed("assistant/message", vec![("text", Json::from(turn.text.as_str()))])
+        }
         AgentEvent::Call { id, name, arguments } => typed(
             "tool/call",
             vec![("id", Json::from(*id)), ("name", Json::from(*name)), ("arguments", Json::from(*arguments))],
