@@ -46,6 +46,11 @@ pub(crate) enum Command {
     /// Give a task to a model and run its calls through the gates
     Run(RunArgs),
     /// Run calls given as JSON lines through the gates, without a model
+    ///
+    /// Each line is one call: {"id": "c1", "name": "bash", "arguments": {…}}, with the arguments as an object or as the
+    /// raw text that a model produced; or a whole assistant message with "tool_calls". One JSON line comes out for each
+    /// call, in the same order, with its outcome, code, content, denial and the stages it met. A line that is no call gets
+    /// an error of its own and the rest goes on.
     Exec(ExecArgs),
     /// Explain one call from the record: each stage, who decided what and why, what the model was told
     Why(WhyArgs),
@@ -141,9 +146,6 @@ pub(crate) enum Output {
     StreamJson,
 }
 
-/// Each line is one call: {"id": "c1", "name": "bash", "arguments": {…}}, with the arguments as an object or as the raw
-/// text that a model produced; or a whole assistant message with "tool_calls". One JSON line comes out for each call, in
-/// the same order. A line that is no call gets an error of its own and the rest goes on.
 #[derive(Debug, Args)]
 pub(crate) struct ExecArgs {
     /// The file to read; - is standard input
