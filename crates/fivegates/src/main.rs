@@ -1,5 +1,7 @@
 //! The `fivegates` program.
 
+#[cfg_attr(not(test), expect(dead_code, unused_imports, reason = "the commands are not there yet"))]
+mod approvals;
 #[expect(dead_code, unused_imports, reason = "the commands are not there yet")]
 mod config;
 #[cfg_attr(not(test), expect(dead_code, reason = "the command line is not there yet"))]
