@@ -125,6 +125,10 @@ impl Denial {
         Self { kind: Some(kind), by: Some(by.clone()), reason: reason.into(), code: None }
     }
 
+    pub(crate) fn with_reason(&self, reason: impl Into<Arc<str>>) -> Self {
+        Self { reason: reason.into(), ..self.clone() }
+    }
+
     /// Fills in what the component left open.
     pub(crate) fn stamp(self, kind: DenialKind, by: &ComponentId) -> Self {
         Self { kind: self.kind.or(Some(kind)), by: self.by.or_else(|| Some(by.clone())), ..self }
@@ -171,6 +175,8 @@ pub enum PreDecision {
 pub struct Allowance {
     pub(crate) by: Option<ComponentId>,
     reason: Option<Arc<str>>,
+    /// The chain ended without a decision; who passes that on has not decided either.
+    pub(crate) undecided: bool,
 }
 
 impl Allowance {
@@ -205,6 +211,11 @@ impl Question {
 }
 
 impl PreDecision {
+    /// The end of a chain: nobody decided, so the call is allowed.
+    pub(crate) fn undecided() -> Self {
+        Self::Allow(Allowance { undecided: true, ..Allowance::default() })
+    }
+
     /// Allows the call.
     pub fn allow() -> Self {
         Self::Allow(Allowance::default())
@@ -212,7 +223,7 @@ impl PreDecision {
 
     /// Allows the call and says why, for the record.
     pub fn allow_because(reason: impl Into<Arc<str>>) -> Self {
-        Self::Allow(Allowance { by: None, reason: Some(reason.into()) })
+        Self::Allow(Allowance { reason: Some(reason.into()), ..Allowance::default() })
     }
 
     /// Refuses the call in these words.
@@ -232,7 +243,7 @@ impl PreDecision {
 
     pub(crate) fn stamp(self, by: &ComponentId) -> Self {
         match self {
-            Self::Allow(allowance) if allowance.by.is_none() => {
+            Self::Allow(allowance) if allowance.by.is_none() && !allowance.undecided => {
                 Self::Allow(Allowance { by: Some(by.clone()), ..allowance })
             }
             Self::Ask(question) if question.by.is_none() => {
@@ -298,6 +309,9 @@ pub enum PostAction {
     Redact(Redaction),
     /// Turns it into an error with this feedback.
     Block(Content),
+    /// Turns it into an error: the decision came from outside and cannot be carried out. A listener further out can
+    /// still decide otherwise.
+    Refuse(PostDecisionError),
 }
 
 /// A post-execute listener's decision, and what it queues for the model's next input.
@@ -381,6 +395,13 @@ pub enum PostDecisionError {
     /// A block that also replaces.
     #[error("tools/post-execute block decision cannot replace value or content")]
     BlockReplaces,
+}
+
+impl RawPostDecision {
+    /// Makes the decision; one that cannot be carried out becomes its refusal, without its contexts (L-02).
+    pub fn decide(self) -> PostDecision {
+        PostDecision::try_from(self).unwrap_or_else(|error| PostAction::Refuse(error).into())
+    }
 }
 
 impl TryFrom<RawPostDecision> for PostDecision {

@@ -70,10 +70,6 @@ impl Failure {
         Self { denial: Some(denial), ..self }
     }
 
-    pub(crate) fn without_meta(self) -> Self {
-        Self { meta: None, ..self }
-    }
-
     /// The error: message and identity.
     pub fn error(&self) -> &ToolError {
         &self.error

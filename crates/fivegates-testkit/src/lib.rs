@@ -1,1 +1,3 @@
 //! Fakes and drivers for tests of Fivegates.
+
+pub mod conformance;

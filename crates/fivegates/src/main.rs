@@ -1,15 +1,64 @@
-//! The `fivegates` program.
+//! The `fivegates` program: tool calls through five gates, from a model, from JSON lines, and from the record.
 
-#[cfg_attr(not(test), expect(dead_code, unused_imports, reason = "the commands are not there yet"))]
-mod approvals;
-#[expect(dead_code, unused_imports, reason = "the commands are not there yet")]
-mod config;
-#[cfg_attr(not(test), expect(dead_code, reason = "the command line is not there yet"))]
+mod cli;
 mod error;
-#[cfg_attr(not(test), expect(dead_code, reason = "the reports are not there yet"))]
-mod escape;
 
-fn main() {
-    // Named here until the commands use them.
-    let _ = [error::Kind::Failed, error::Kind::Usage].map(error::Kind::status);
+mod config;
+mod settings;
+
+mod approvals;
+mod assemble;
+mod signals;
+
+mod demo;
+mod exec;
+mod run;
+
+mod commands;
+mod escape;
+mod picture;
+mod report;
+
+use std::io::Write as _;
+use std::process::ExitCode;
+
+use clap::Parser as _;
+
+use cli::Cli;
+use error::CliError;
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    match commands::dispatch(cli) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(Ended { error, status }) => {
+            if let Some(error) = error {
+                say(&format!("error: {}", escape::line(&error.message, MESSAGE_CHARS_MAX)));
+                if let Some(hint) = error.hint {
+                    say(&format!("hint: {}", escape::line(&hint, MESSAGE_CHARS_MAX)));
+                }
+            }
+            ExitCode::from(status)
+        }
+    }
+}
+
+/// Characters of an error that are shown.
+const MESSAGE_CHARS_MAX: usize = 4_000;
+
+/// How the program ends when it did not succeed.
+struct Ended {
+    error: Option<CliError>,
+    status: u8,
+}
+
+impl From<CliError> for Ended {
+    fn from(error: CliError) -> Self {
+        Self { status: error.kind.status(), error: Some(error) }
+    }
+}
+
+/// Says something on standard error. Where that is closed nobody listens, and nothing else depends on it.
+fn say(text: &str) {
+    let _ = writeln!(std::io::stderr().lock(), "fivegates: {text}");
 }

@@ -12,6 +12,7 @@ use crate::decision::{PostDecision, PreDecision};
 use crate::ids::{ComponentId, ExecutionToken, ScopeId};
 use crate::json::Json;
 use crate::outcome::{Ending, Failure};
+use crate::pipeline::Road;
 use crate::registry::Mounted;
 
 /// A list of listeners as it was when the chain started, and the scopes of the call.
@@ -70,7 +71,7 @@ impl<'a> PreNext<'a> {
     /// Delegates: returns what the rest decides; with nobody left, the call is allowed.
     pub fn run(self) -> Reply<'a, PreDecision> {
         let Some((at, mounted)) = self.chain.find(self.at) else {
-            return Reply::ready(PreDecision::allow());
+            return Reply::ready(PreDecision::undecided());
         };
         let next = PreNext { at: at + 1, ..self };
         let owner = Owner { what: PRE, id: &mounted.id };
@@ -111,6 +112,8 @@ impl<'a> PostNext<'a> {
 pub struct Attempt {
     pub(crate) token: ExecutionToken,
     pub(crate) ending: Ending,
+    /// The rest of the road when this is the last word: a wrapper's value that fails the tool's contract is final.
+    pub(crate) road: Road,
 }
 
 impl Attempt {
@@ -165,8 +168,8 @@ pub(crate) trait BodyRunner: Send + Sync {
     fn body<'a>(&'a self, signal: Cancel) -> Reply<'a, Attempt>;
     /// Forgets what an earlier attempt queued at or below this level (L-01).
     fn restart(&self, level: usize);
-    /// Takes a wrapper's answer and gives back what the wrapper around it sees.
-    fn answered(&self, level: usize, answer: Answer) -> Attempt;
+    /// Takes this wrapper's answer and gives back what the wrapper around it sees.
+    fn answered(&self, level: usize, by: &ComponentId, answer: Answer) -> Attempt;
 }
 
 /// The chain of gate 3: re-entrant, since each level holds its own place (L-01).
@@ -214,10 +217,7 @@ impl<'a> Next<'a> {
 
     /// Runs the rest as this wrapper's whole answer.
     pub fn pass(self) -> Reply<'a, Answer> {
-        match self.run_last().into_ready() {
-            Ok(result) => Reply::done(result.map(Answer::from)),
-            Err(reply) => Reply::future(async move { reply.await.map(Answer::from) }),
-        }
+        self.run_last().map(Answer::from)
     }
 
     fn run_last(self) -> Reply<'a, Attempt> {
@@ -235,8 +235,5 @@ fn run<'a>(chain: &'a AroundChain, call: &'a Call, at: usize, signal: Cancel) ->
     let next = Next { chain, call, at: at + 1, signal, runs: 0 };
     let owner = Owner { what: AROUND, id: &mounted.id };
     let reply = Reply::of(owner, |answer: Answer, _| answer, || mounted.listener.run(call, next));
-    match reply.into_ready() {
-        Ok(result) => Reply::done(result.map(|answer| chain.body.answered(at, answer))),
-        Err(reply) => Reply::future(async move { reply.await.map(|answer| chain.body.answered(at, answer)) }),
-    }
+    reply.map(move |answer| chain.body.answered(at, &mounted.id, answer))
 }

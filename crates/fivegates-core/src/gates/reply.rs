@@ -145,6 +145,18 @@ impl<'a, T> Reply<'a, T> {
         }
     }
 
+    /// Answers with what `change` makes of this answer, at once when it is ready. A failure passes unchanged.
+    pub fn map<U>(self, change: impl FnOnce(T) -> U + Send + 'a) -> Reply<'a, U>
+    where
+        T: Send + 'a,
+        U: Send + 'a,
+    {
+        match self.into_ready() {
+            Ok(result) => Reply::done(result.map(change)),
+            Err(reply) => Reply::future(async move { reply.await.map(change) }),
+        }
+    }
+
     /// Returns the answer when it is ready, else the reply itself.
     pub(crate) fn into_ready(mut self) -> Result<Result<T, GateError>, Self> {
         match &mut self.state {

@@ -68,3 +68,45 @@ impl<F: Fn(&Call, &Outcome) -> Result<(), ToolError> + Send + Sync> Observer for
         (self.0)(call, outcome)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::call::{Arguments, CallRequest, Stage};
+    use crate::cancel::CancelSource;
+    use crate::pipeline::Pipeline;
+    use crate::registry::{Listen, Registry};
+
+    /// Delegates, and answers later.
+    struct Later;
+
+    impl PreExecute for Later {
+        fn decide<'a>(&'a self, _: &'a Call, next: PreNext<'a>) -> Reply<'a, PreDecision> {
+            Reply::future(next.run())
+        }
+    }
+
+    /// Tells who allowed a call that meets the listener `inner` behind two that only delegate.
+    async fn who_allowed(decision: Option<PreDecision>) -> Option<String> {
+        let registry = Registry::new();
+        registry.pre_execute(Listen::as_id("at once"), pre_fn(|_| None)).keep();
+        registry.pre_execute(Listen::as_id("later"), Later).keep();
+        registry.pre_execute(Listen::as_id("inner"), pre_fn(move |_| decision.clone())).keep();
+        let (seen, mut who) = tokio::sync::mpsc::unbounded_channel();
+        let observer = observer_fn(move |call, _| {
+            let met = call.met().into_iter().find(|met| met.stage == Stage::PreExecute).unwrap();
+            seen.send(met.by.map(|by| by.to_string())).unwrap();
+            Ok(())
+        });
+        registry.observe(Listen::as_id("o"), observer).keep();
+        let request = CallRequest::new("c1", "none", Arguments::Text("{}".into()), CancelSource::new().1);
+        Pipeline::builder(registry).build().execute(request).await;
+        who.recv().await.unwrap()
+    }
+
+    #[tokio::test]
+    async fn who_only_delegates_has_decided_nothing() {
+        assert_eq!(who_allowed(None).await, None);
+        assert_eq!(who_allowed(Some(PreDecision::allow())).await.as_deref(), Some("inner"));
+    }
+}

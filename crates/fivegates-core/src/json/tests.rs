@@ -169,8 +169,8 @@ proptest::proptest! {
             ("number", Number::from_f64(number).map_or(Json::Null, Json::Number)),
             ("int", Json::from(int)),
         ]);
-        proptest::prop_assert_eq!(parse(&compact(&value)).unwrap(), value.clone());
-        proptest::prop_assert_eq!(parse(&pretty(&value, 2)).unwrap(), value.clone());
+        proptest::prop_assert_eq!(&parse(&compact(&value)).unwrap(), &value);
+        proptest::prop_assert_eq!(&parse(&pretty(&value, 2)).unwrap(), &value);
         proptest::prop_assert_eq!(parse(&canonical(&value)).unwrap(), value);
     }
 

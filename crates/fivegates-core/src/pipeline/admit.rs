@@ -11,7 +11,7 @@ use crate::outcome::Ending;
 use crate::registry::{Mode, RUN_CODE};
 
 /// Admits a call, or gives its ending when no gate is to see it.
-pub(super) fn admit(pipeline: &Inner, mut request: Request) -> Result<Call, Settled> {
+pub(super) fn admit(pipeline: &Inner, mut request: Request) -> Result<Call, Box<Settled>> {
     let scopes = pipeline.registry.scopes_of(request.agent);
     // Captured before anything else, so that later changes of the registry cannot change this call (R-180, L-21).
     let registered = pipeline.registry.resolve(&scopes, &request.name);
@@ -55,10 +55,10 @@ pub(crate) fn unstarted(pipeline: &Inner, request: Request, error: ToolError) ->
     let scopes = pipeline.registry.scopes_of(request.agent);
     let cancel = request.cancel.clone();
     let call = Call::new(request, ExecutionToken::null(), scopes, None, None, cancel);
-    end(call, error, Road::Bare)
+    *end(call, error, Road::Bare)
 }
 
-fn end(call: Call, error: ToolError, road: Road) -> Settled {
+fn end(call: Call, error: ToolError, road: Road) -> Box<Settled> {
     call.note_met(Met {
         stage: Stage::Admit,
         by: None,
@@ -66,7 +66,7 @@ fn end(call: Call, error: ToolError, road: Road) -> Settled {
         code: error.identity().map(|identity| identity.code.clone()),
         reason: Some(Arc::clone(error.shared_message())),
     });
-    Settled { call, ending: Ending::failed(error), road }
+    Box::new(Settled { call, ending: Ending::failed(error), road })
 }
 
 /// In code mode a model may call only `run_code`; its programs call the rest (R-070 … R-075).

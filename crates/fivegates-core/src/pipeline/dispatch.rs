@@ -14,9 +14,10 @@ use crate::error::{ToolError, own};
 use crate::gates::{
     Answer, AnswerKind, AroundChain, Attempt, BodyRunner, GateError, Listeners, Reply, panic_text,
 };
+use crate::ids::ComponentId;
 use crate::json::Json;
 use crate::outcome::{Ending, Failure};
-use crate::registry::Registry;
+use crate::registry::{Registered, Registry};
 use crate::tool::{BodyError, BodyFuture, Definition};
 
 /// Runs the around chain and, inside it, the body.
@@ -38,22 +39,17 @@ pub(super) async fn dispatch(pipeline: &Inner, permitted: Permitted) -> Settled 
 }
 
 fn settle(call: Call, answer: Result<Attempt, GateError>) -> Settled {
-    let ending = match answer {
-        Ok(attempt) => attempt.ending,
+    let Attempt { ending, road, .. } = match answer {
+        Ok(attempt) => attempt,
         Err(failure) => {
             note(&call, Stage::Execute, failure.by.as_ref(), "failed", &failure.error);
             // Gate 4 does not see a wrapper's failure; what was deferred is kept (L-02).
             return Settled { call, ending: Ending::failed(failure.error), road: Road::Final };
         }
     };
-    // A name that was unknown when the call came in stays unknown, whatever a wrapper answers (R-127, L-21).
-    if ending.success().is_some() && call.definition().is_none() {
-        let error = own::unknown_tool(call.name());
-        return Settled { call, ending: Ending::failed(error), road: Road::Final };
-    }
     // K7.
     let ending = unless_cancelled(&call, ending);
-    Settled { call, ending, road: Road::Full }
+    Settled { call, ending, road }
 }
 
 /// Replaces a success by the cancellation of the caller; never a failure (R-111, K7, K8).
@@ -67,13 +63,7 @@ pub(super) fn unless_cancelled(call: &Call, ending: Ending) -> Ending {
     Ending::failed(error)
 }
 
-fn note(
-    call: &Call,
-    stage: Stage,
-    by: Option<&crate::ids::ComponentId>,
-    verdict: &'static str,
-    error: &ToolError,
-) {
+fn note(call: &Call, stage: Stage, by: Option<&ComponentId>, verdict: &'static str, error: &ToolError) {
     call.note_met(Met {
         stage,
         by: by.cloned(),
@@ -100,12 +90,15 @@ impl BodyRunner for Runner {
             // Attempts are sequential: an earlier one that was dropped comes to its end first (L-01).
             return Reply::future(async move {
                 bodies.drain().await;
-                bodies.start(signal).await.map_err(GateError::from)
+                match bodies.start(signal) {
+                    Start::Ended(attempt) => Ok(attempt),
+                    Start::Running(slot) => Ok(slot.await),
+                }
             });
         }
-        match bodies.start(signal).into_ready() {
-            Ok(attempt) => Reply::ready(attempt),
-            Err(slot) => Reply::future(async move { slot.await.map_err(GateError::from) }),
+        match bodies.start(signal) {
+            Start::Ended(attempt) => Reply::ready(attempt),
+            Start::Running(slot) => Reply::future(async move { Ok(slot.await) }),
         }
     }
 
@@ -116,35 +109,46 @@ impl BodyRunner for Runner {
         state.wrapped.retain(|(at, _)| *at < level);
     }
 
-    fn answered(&self, level: usize, answer: Answer) -> Attempt {
+    fn answered(&self, level: usize, by: &ComponentId, answer: Answer) -> Attempt {
         let call = &self.0.permitted.call;
         call.state().wrapped.extend(answer.contexts.into_iter().map(|context| (level, context)));
-        let ending = match answer.kind {
-            AnswerKind::Attempt(attempt) if attempt.token == call.token() => return attempt,
+        let authored = |value| {
+            let (ending, road) = authored(call, by, value);
+            Attempt { token: call.token(), ending, road }
+        };
+        let kept = |ending| Attempt { token: call.token(), ending, road: Road::Full };
+        match answer.kind {
+            AnswerKind::Attempt(attempt) if attempt.token == call.token() => attempt,
             // A result of another execution is checked like any value.
             AnswerKind::Attempt(foreign) => match foreign.ending {
-                Ending::Success(success) => authored(call, success.value),
-                failure => failure,
+                Ending::Success(success) => authored(success.value),
+                failure => kept(failure),
             },
-            AnswerKind::Value(value) => authored(call, value),
+            AnswerKind::Value(value) => authored(value),
             AnswerKind::Failure(failure) => {
-                note(call, Stage::Execute, None, "answered", failure.error());
-                Ending::Failure(failure)
+                note(call, Stage::Execute, Some(by), "answered", failure.error());
+                kept(Ending::Failure(failure))
             }
-        };
-        Attempt { token: call.token(), ending }
+        }
     }
 }
 
-/// A wrapper's value goes through the tool's own contract.
-fn authored(call: &Call, value: Json) -> Ending {
-    let Some(definition) = call.definition() else {
-        return Ending::failed(own::unknown_tool(call.name()));
+/// A wrapper's value goes through the tool's own contract. What fails there was never a result of the body stage,
+/// so gate 4 does not see it; nor does it see a value for a name that was unknown at entry (R-127, L-21).
+fn authored(call: &Call, by: &ComponentId, value: Json) -> (Ending, Road) {
+    let projected = match call.definition() {
+        Some(definition) => project(call, definition, value),
+        None => Err(own::unknown_tool(call.name())),
     };
-    call.note(Stage::Execute, None, "answered");
-    match project(call, definition, value) {
-        Ok(success) => Ending::Success(success),
-        Err(error) => Ending::failed(error),
+    match projected {
+        Ok(success) => {
+            call.note(Stage::Execute, Some(by), "answered");
+            (Ending::Success(success), Road::Full)
+        }
+        Err(error) => {
+            note(call, Stage::Execute, Some(by), "answered", &error);
+            (Ending::failed(error), Road::Final)
+        }
     }
 }
 
@@ -157,30 +161,35 @@ impl Bodies {
     async fn drain(&self) {
         loop {
             let next = self.left.lock().unwrap_or_else(PoisonError::into_inner).pop();
-            let Some(running) = next else {
+            if next.is_none() {
                 return;
-            };
-            // Its result is nobody's; that it settled is what counts.
-            running.await;
+            }
+            let mut draining = Draining { bodies: self, running: next };
+            if let Some(running) = &mut draining.running {
+                // Its result is nobody's; that it settled is what counts.
+                running.await;
+            }
+            draining.running = None;
         }
     }
 
     /// Starts one attempt, or ends it before the body is invoked.
-    fn start(self: &Arc<Self>, signal: Cancel) -> Slot {
+    fn start(self: &Arc<Self>, signal: Cancel) -> Start {
         let call = &self.permitted.call;
         let refused = |error: ToolError| {
             note(call, Stage::Body, None, "not run", &error);
-            Slot::ended(self, Attempt { token: call.token(), ending: Ending::failed(error) })
+            Start::Ended(Attempt { token: call.token(), ending: Ending::failed(error), road: Road::Full })
         };
-        let still = self.registry.resolve(call.scopes(), call.name());
-        let definition = match (call.registered(), still) {
-            (Some(captured), Some(now)) if Arc::ptr_eq(captured, &now) => &captured.definition,
-            _ => return refused(own::unknown_tool(call.name())),
-        };
-        // K5.
+        // K5; it comes before the lookup, so that an unknown tool does not hide the cancellation.
         if signal.is_cancelled() {
             return refused(own::aborted_before_dispatch());
         }
+        let still = self.registry.resolve(call.scopes(), call.name());
+        let captured = match (call.registered(), still) {
+            (Some(captured), Some(now)) if Arc::ptr_eq(captured, &now) => captured,
+            _ => return refused(own::unknown_tool(call.name())),
+        };
+        let definition = &captured.definition;
         // Arguments of typed tools are checked here, after all gates.
         let arguments = call.arguments().unwrap_or(&Json::Null);
         let violations = definition.argument_violations(arguments);
@@ -196,17 +205,13 @@ impl Bodies {
         let (dropped, dropped_signal) = CancelSource::new();
         let signal = signal.fuse(&dropped_signal);
         let invocation = Invocation::new(Arc::clone(&self.permitted), signal.clone(), attempt);
-        let body = catch_unwind(AssertUnwindSafe(|| definition.start(invocation)));
+        let body = catch_unwind(AssertUnwindSafe(|| definition.start(invocation))).unwrap_or_else(|cause| {
+            let error = panicked(definition, &*cause);
+            Box::pin(async move { Err(error.into()) })
+        });
         let running =
-            Running { call: call.clone(), definition: definition.clone(), signal, body: None, done: None };
-        let running = match body {
-            Ok(body) => Running { body: Some(body), ..running },
-            Err(cause) => {
-                let ending = running.finish(Err(panicked(definition, &*cause).into()));
-                Running { done: Some(ending), ..running }
-            }
-        };
-        Slot { bodies: Arc::clone(self), running: Some(running), ended: None, dropped: Some(dropped) }
+            Running { call: call.clone(), registered: Arc::clone(captured), signal, body: Some(body) };
+        Start::Running(Slot { bodies: Arc::clone(self), running: Some(running), dropped })
     }
 }
 
@@ -217,10 +222,9 @@ fn panicked(definition: &Definition, cause: &(dyn std::any::Any + Send)) -> Tool
 /// A body on its way, owning all it needs, so that it can be polled by whoever is left.
 struct Running {
     call: Call,
-    definition: Definition,
+    registered: Arc<Registered>,
     signal: Cancel,
     body: Option<BodyFuture>,
-    done: Option<Ending>,
 }
 
 impl Running {
@@ -228,8 +232,8 @@ impl Running {
     fn finish(&self, returned: Result<Json, BodyError>) -> Ending {
         let concludes_turn = std::mem::take(&mut self.call.state().concludes_turn);
         let projected = match returned {
-            Ok(value) => project(&self.call, &self.definition, value),
-            Err(BodyError::NotLossless) => Err(not_lossless(&self.definition)),
+            Ok(value) => project(&self.call, &self.registered.definition, value),
+            Err(BodyError::NotLossless) => Err(not_lossless(&self.registered.definition)),
             Err(BodyError::Failed(error)) => Err(error),
         };
         match projected {
@@ -254,15 +258,12 @@ impl Future for Running {
     type Output = Ending;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Ending> {
-        if let Some(ending) = self.done.take() {
-            return Poll::Ready(ending);
-        }
         let Some(body) = &mut self.body else {
             return Poll::Pending;
         };
         let polled = match catch_unwind(AssertUnwindSafe(|| body.as_mut().poll(cx))) {
             Ok(polled) => polled,
-            Err(cause) => Poll::Ready(Err(panicked(&self.definition, &*cause).into())),
+            Err(cause) => Poll::Ready(Err(panicked(&self.registered.definition, &*cause).into())),
         };
         polled.map(|returned| {
             let ending = self.finish(returned);
@@ -274,38 +275,46 @@ impl Future for Running {
     }
 }
 
+/// A dropped body that is being polled to its end; whoever waits for it may be dropped as well.
+struct Draining<'a> {
+    bodies: &'a Bodies,
+    running: Option<Running>,
+}
+
+impl Drop for Draining<'_> {
+    fn drop(&mut self) {
+        if let Some(running) = self.running.take() {
+            self.bodies.left.lock().unwrap_or_else(PoisonError::into_inner).push(running);
+        }
+    }
+}
+
+/// What came of starting an attempt.
+enum Start {
+    /// It ended before the body was invoked.
+    Ended(Attempt),
+    /// The body is on its way.
+    Running(Slot),
+}
+
 /// A running body in the hands of the chain. Dropping it fires the body's signal and leaves the body to be drained.
 struct Slot {
     bodies: Arc<Bodies>,
     running: Option<Running>,
-    ended: Option<Attempt>,
-    dropped: Option<CancelSource>,
-}
-
-impl Slot {
-    fn ended(bodies: &Arc<Bodies>, attempt: Attempt) -> Self {
-        Self { bodies: Arc::clone(bodies), running: None, ended: Some(attempt), dropped: None }
-    }
-
-    fn into_ready(mut self) -> Result<Attempt, Self> {
-        self.ended.take().ok_or(self)
-    }
+    dropped: CancelSource,
 }
 
 impl Future for Slot {
-    type Output = Result<Attempt, ToolError>;
+    type Output = Attempt;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        if let Some(attempt) = self.ended.take() {
-            return Poll::Ready(Ok(attempt));
-        }
         let Some(running) = &mut self.running else {
             return Poll::Pending;
         };
         let token = running.call.token();
         Pin::new(running).poll(cx).map(|ending| {
             self.running = None;
-            Ok(Attempt { token, ending })
+            Attempt { token, ending, road: Road::Full }
         })
     }
 }
@@ -313,9 +322,7 @@ impl Future for Slot {
 impl Drop for Slot {
     fn drop(&mut self) {
         if let Some(running) = self.running.take() {
-            if let Some(dropped) = &self.dropped {
-                dropped.fire(CancelReason::Disposed);
-            }
+            self.dropped.fire(CancelReason::Disposed);
             self.bodies.left.lock().unwrap_or_else(PoisonError::into_inner).push(running);
         }
     }

@@ -79,6 +79,11 @@ fn apply(call: &Call, ending: Ending, decision: PostDecision) -> Ending {
             accept(call, contexts);
             redact(ending, redaction)
         }
+        PostAction::Refuse(refusal) => {
+            let error = ToolError::new(refusal.to_string());
+            note(call, by, "refused", &Err(&error));
+            Ending::failed(error)
+        }
         PostAction::Block(feedback) => {
             note(call, by, "blocked", &Ok(&ending));
             let mut state = call.state();

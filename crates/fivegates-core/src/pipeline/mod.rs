@@ -7,6 +7,7 @@ mod examine;
 mod finalize;
 mod project;
 mod publish;
+mod invariants;
 mod wait;
 
 mod execute;
@@ -178,7 +179,7 @@ pub(crate) async fn prepare(pipeline: &Inner, request: Request) -> Prepared {
     // First, because all others see the frozen arguments, the token and the definition that it fixes.
     let call = match admit::admit(pipeline, request) {
         Ok(call) => call,
-        Err(settled) => return Prepared::Settled(settled),
+        Err(settled) => return Prepared::Settled(*settled),
     };
     // Gates 1 and 2: the negotiable chain comes first, so that guards also see what a human approved.
     authorize::authorize(pipeline, call).await

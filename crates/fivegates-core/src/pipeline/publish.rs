@@ -23,6 +23,7 @@ pub(super) fn publish(pipeline: &Inner, settled: Settled) -> Outcome {
         contexts.append(&mut state.reviewed);
         contexts
     };
+    super::invariants::check(&call, &ending);
     let (ending, contexts) = filter(pipeline, &call, ending, contexts);
     call.note(Stage::Result, None, if ending.is_error() { "published an error" } else { "published" });
     let outcome = Outcome::publish(ending, contexts);
@@ -51,6 +52,7 @@ fn filter(pipeline: &Inner, call: &Call, ending: Ending, contexts: Vec<Context>)
             let ending = filter.ending(&ending)?;
             let contexts =
                 contexts.iter().map(|context| filter.context(context)).collect::<Result<Vec<_>, _>>()?;
+            filter.met(call)?;
             changed = filter.changed;
             Ok::<_, ToolError>((ending, contexts))
         });
@@ -63,6 +65,10 @@ fn filter(pipeline: &Inner, call: &Call, ending: Ending, contexts: Vec<Context>)
             Ok(Err(error)) => error.to_string(),
             Err(text) => format!("panicked: {text}"),
         };
+        // Nothing that the filter should have seen leaves, the reasons on the way included.
+        for met in &mut call.state().trace {
+            met.reason = None;
+        }
         call.note(Stage::Egress, Some(egress.id()), "failed");
         let text = format!("the result is withheld: egress filter \"{}\" failed: {error}", egress.id());
         let error = ToolError::coded("EgressError", "EGRESS_FAILED", text);
@@ -85,26 +91,42 @@ impl Filter<'_> {
                 meta: success.meta.as_ref().map(|meta| self.json(meta)).transpose()?,
                 concludes_turn: success.concludes_turn,
             }),
-            Ending::Failure(failure) => {
-                let mut filtered = failure.clone().with_content(self.content(failure.content())?);
-                if let Some(message) = self.text(failure.error().message())? {
-                    let error = failure.error().clone().with_message(message);
-                    let content = Arc::clone(filtered.content());
-                    let denial = filtered.shared_denial();
-                    filtered = Failure::new(error).with_content(content);
-                    if let Some(denial) = denial {
-                        filtered = filtered.with_denial(denial);
-                    }
-                }
-                Ending::Failure(match failure.meta() {
-                    Some(meta) => {
-                        let meta = self.json(meta)?;
-                        filtered.with_meta(meta)
-                    }
-                    None => filtered.without_meta(),
-                })
-            }
+            Ending::Failure(failure) => Ending::Failure(self.failure(failure)?),
         })
+    }
+
+    fn failure(&mut self, failure: &Failure) -> Result<Failure, ToolError> {
+        let error = match self.text(failure.error().message())? {
+            Some(message) => failure.error().clone().with_message(message),
+            None => failure.error().clone(),
+        };
+        let content = self.content(failure.content())?;
+        let mut filtered = Failure::new(error).with_content(content);
+        if let Some(meta) = failure.meta() {
+            filtered = filtered.with_meta(self.json(meta)?);
+        }
+        if let Some(denial) = failure.denial() {
+            let denial = match self.text(denial.reason())? {
+                Some(reason) => denial.with_reason(reason),
+                None => denial.clone(),
+            };
+            filtered = filtered.with_denial(Arc::new(denial));
+        }
+        Ok(filtered)
+    }
+
+    /// Filters the reasons that the call met on its way: they go on record and to observers with the result.
+    fn met(&mut self, call: &Call) -> Result<(), ToolError> {
+        let mut trace = call.met();
+        for met in &mut trace {
+            if let Some(reason) = &met.reason
+                && let Some(filtered) = self.text(reason)?
+            {
+                met.reason = Some(Arc::from(filtered));
+            }
+        }
+        call.state().trace = trace;
+        Ok(())
     }
 
     fn context(&mut self, context: &Context) -> Result<Context, ToolError> {

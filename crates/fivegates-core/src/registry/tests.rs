@@ -72,3 +72,33 @@ fn registration_undoes_exactly_itself() {
     drop(second);
     assert!(names(&registry, Some(scope.id())).is_empty());
 }
+
+#[test]
+fn an_ancestors_restriction_also_filters_the_ancestors_own_tools() {
+    let registry = Registry::new();
+    let outer = registry.scope("outer", None);
+    let inner = registry.scope("inner", Some(&outer));
+    let _own = registry.register(Some(outer.id()), tool("p")).unwrap();
+    let nothing = Restriction { allow: Some([].into()), deny: [].into() };
+    let _filter = registry.restrict(Some(outer.id()), nothing).unwrap();
+    assert_eq!(names(&registry, Some(outer.id())), ["p"]);
+    assert!(registry.find(Some(outer.id()), &"p".into()).is_some());
+    assert!(names(&registry, Some(inner.id())).is_empty());
+    assert!(registry.find(Some(inner.id()), &"p".into()).is_none());
+}
+
+#[test]
+fn run_code_is_there_for_agents_in_code_mode_only() {
+    let registry = Registry::new();
+    let native = registry.scope("native", None);
+    let code = registry.scope("code", None);
+    let _mode = registry.present_as(Some(code.id()), Mode::Code).unwrap();
+    let assembled = registry.assemble_tools(Some(code.id()));
+    assert_eq!(assembled.unwrap_err(), RegistryError::NoCodeRuntime(Mode::Code));
+    let _transport = registry.mount_transport(tool(RUN_CODE));
+    assert!(registry.find(Some(code.id()), &RUN_CODE.into()).is_some());
+    assert!(registry.find(Some(native.id()), &RUN_CODE.into()).is_none());
+    assert_eq!(registry.wire_tools(Some(code.id())).len(), 1);
+    registry.set_default_mode(Mode::Both);
+    assert!(registry.find(Some(native.id()), &RUN_CODE.into()).is_some());
+}

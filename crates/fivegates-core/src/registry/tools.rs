@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::{News, Registered, Registration, Registry, State};
+use super::{Layer, News, Registered, Registration, Registry, State};
 use crate::error::ToolError;
 use crate::ids::{ScopeId, ToolName};
 use crate::json::Json;
@@ -221,18 +221,14 @@ impl Registry {
     /// Declares how a scope's agents are shown their tools, once for each scope.
     ///
     /// # Errors
-    /// There is no scope, one is declared, or the mode needs code mode and it is not mounted.
+    /// There is no scope, or one is declared.
     pub fn present_as(&self, scope: Option<ScopeId>, mode: Mode) -> Result<Registration, RegistryError> {
         let scope = scope.ok_or(RegistryError::PresentationNeedsScope)?;
         let mut state = self.write();
         let serial = state.next();
-        let has_runtime = state.transport.is_some();
         let layer = state.layer_mut(Some(scope)).ok_or(RegistryError::ScopeGone)?;
         if let Some((_, declared)) = layer.mode {
             return Err(RegistryError::PresentationConflict { asked: mode, declared });
-        }
-        if mode != Mode::Native && !has_runtime {
-            return Err(RegistryError::NoCodeRuntime(mode));
         }
         layer.mode = Some((serial, mode));
         drop(state);
@@ -246,16 +242,8 @@ impl Registry {
     }
 
     /// Sets the mode of agents that no scope declares one for.
-    ///
-    /// # Errors
-    /// The mode needs code mode and it is not mounted.
-    pub fn set_default_mode(&self, mode: Mode) -> Result<(), RegistryError> {
-        let mut state = self.write();
-        if mode != Mode::Native && state.transport.is_none() {
-            return Err(RegistryError::NoCodeRuntime(mode));
-        }
-        state.mode = mode;
-        Ok(())
+    pub fn set_default_mode(&self, mode: Mode) {
+        self.write().mode = mode;
     }
 
     /// Announces a change that was made; a failing watcher undoes it.
@@ -275,8 +263,7 @@ impl Registry {
     /// The mode in which an agent is shown its tools: the nearest scope that declares one, else the default.
     pub fn mode_of(&self, agent: Option<ScopeId>) -> Mode {
         let state = self.read();
-        let declared = state.chain(agent).into_iter().find_map(|scope| state.scopes.get(&scope)?.mode);
-        declared.map_or(state.mode, |(_, mode)| mode)
+        state.mode_of(&state.chain(agent))
     }
 
     /// Finds the tool that a name means for an agent.
@@ -288,17 +275,18 @@ impl Registry {
     pub(crate) fn resolve(&self, scopes: &[ScopeId], name: &ToolName) -> Option<Arc<Registered>> {
         let state = self.read();
         if name.as_str() == RUN_CODE {
-            return state.transport.clone();
+            // In native mode there is no such tool.
+            return state.transport.clone().filter(|_| state.mode_of(scopes) != Mode::Native);
         }
-        let mut filters: Vec<&Arc<Restriction>> = Vec::new();
-        for layer in scopes.iter().filter_map(|scope| state.scopes.get(scope)) {
-            if let Some(registered) = layer.tools.get(name) {
-                return filters.iter().all(|filter| filter.admits(name)).then(|| Arc::clone(registered));
-            }
-            filters.extend(layer.restrictions.iter().map(|(_, filter)| filter));
+        let layers = || scopes.iter().filter_map(|scope| state.scopes.get(scope));
+        // A scope's own tools are exempt from every restriction.
+        if let Some(own) = layers().next().and_then(|layer| layer.tools.get(name)) {
+            return Some(Arc::clone(own));
         }
-        let registered = state.global.tools.get(name)?;
-        filters.iter().all(|filter| filter.admits(name)).then(|| Arc::clone(registered))
+        let inherited = layers().skip(1).find_map(|layer| layer.tools.get(name));
+        let registered = inherited.or_else(|| state.global.tools.get(name))?;
+        let admitted = layers().flat_map(|layer| &layer.restrictions).all(|(_, filter)| filter.admits(name));
+        admitted.then(|| Arc::clone(registered))
     }
 
     /// The tools that an agent can call, by name.
@@ -308,20 +296,28 @@ impl Registry {
         tools.into_values().map(|registered| registered.definition.clone()).collect()
     }
 
-    /// Exactly what a model is sent for an agent, in canonical order.
+    /// Exactly what a model is sent for an agent, in canonical order; nothing where the tools cannot be
+    /// assembled.
     pub fn wire_tools(&self, agent: Option<ScopeId>) -> Vec<ToolSchema> {
+        self.assemble_tools(agent).unwrap_or_default()
+    }
+
+    /// Assembles what a model is sent for an agent, as [`Self::wire_tools`] gives it.
+    ///
+    /// # Errors
+    /// The agent's mode needs code mode and it is not mounted.
+    pub fn assemble_tools(&self, agent: Option<ScopeId>) -> Result<Vec<ToolSchema>, RegistryError> {
         let mode = self.mode_of(agent);
         let mut tools: Vec<ToolSchema> = match mode {
             Mode::Code => Vec::new(),
             Mode::Native | Mode::Both => self.visible(agent).iter().map(Definition::schema).collect(),
         };
-        if mode != Mode::Native
-            && let Some(transport) = &self.read().transport
-        {
+        if mode != Mode::Native {
+            let transport = self.read().transport.clone().ok_or(RegistryError::NoCodeRuntime(mode))?;
             tools.push(transport.definition.schema());
             tools.sort_by(|a, b| a.name.cmp(&b.name));
         }
-        tools
+        Ok(tools)
     }
 
     /// Tells whether a call may overlap with others. Doubt means no.
@@ -351,14 +347,27 @@ fn check_definition(name: &ToolName, definition: &Definition) -> Result<(), Regi
 }
 
 impl State {
-    /// What a chain of scopes sees, by name.
+    /// The mode for a chain of scopes, nearest first.
+    fn mode_of(&self, chain: &[ScopeId]) -> Mode {
+        let declared = chain.iter().find_map(|scope| self.scopes.get(scope)?.mode);
+        declared.map_or(self.mode, |(_, mode)| mode)
+    }
+
+    /// What a chain of scopes sees, by name. What the nearest scope inherits passes the restrictions of all of them (R-042,
+    ///
     fn visible(&self, chain: &[ScopeId]) -> BTreeMap<ToolName, Arc<Registered>> {
-        let mut seen =
-            self.global.tools.iter().map(|(name, tool)| (name.clone(), Arc::clone(tool))).collect();
-        for layer in chain.iter().rev().filter_map(|scope| self.scopes.get(scope)) {
-            filter(&mut seen, &layer.restrictions);
-            seen.extend(layer.tools.iter().map(|(name, tool)| (name.clone(), Arc::clone(tool))));
+        let tools = |layer: &Layer| -> Vec<(ToolName, Arc<Registered>)> {
+            layer.tools.iter().map(|(name, tool)| (name.clone(), Arc::clone(tool))).collect()
+        };
+        let layers: Vec<&Layer> = chain.iter().filter_map(|scope| self.scopes.get(scope)).collect();
+        let mut seen: BTreeMap<_, _> = tools(&self.global).into_iter().collect();
+        for layer in layers.iter().skip(1).rev() {
+            seen.extend(tools(layer));
         }
+        for layer in &layers {
+            filter(&mut seen, &layer.restrictions);
+        }
+        seen.extend(layers.first().into_iter().flat_map(|layer| tools(layer)));
         seen
     }
 

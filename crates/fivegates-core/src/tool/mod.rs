@@ -333,10 +333,7 @@ impl Definition {
     pub(crate) fn render(&self, arguments: &Json, value: &Json) -> Result<Vec<Block>, ProjectionError> {
         match &self.render {
             Some(render) => contain(|| render(arguments, value)).map_err(ProjectionError::Failed)?,
-            None => Ok(vec![match value {
-                Json::String(text) => Block::Text(Arc::clone(text)),
-                other => Block::text(json::compact(other)),
-            }]),
+            None => Ok(plain(value)),
         }
     }
 
@@ -372,6 +369,14 @@ impl std::fmt::Debug for Definition {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Definition").field("name", &self.name).finish_non_exhaustive()
     }
+}
+
+/// How a value is shown when the tool does not say: a string as it is, all else as compact JSON.
+fn plain(value: &Json) -> Vec<Block> {
+    vec![match value {
+        Json::String(text) => Block::Text(Arc::clone(text)),
+        other => Block::text(json::compact(other)),
+    }]
 }
 
 /// Wraps a body's failure for a typed conversion.

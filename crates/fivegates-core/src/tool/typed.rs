@@ -42,11 +42,14 @@ pub trait Tool: Send + Sync + 'static {
         invocation: &Invocation,
     ) -> impl Future<Output = Result<Self::Output, ToolError>> + Send;
 
-    /// Renders what the model reads of a value.
+    /// Renders what the model reads of a value. Unless overridden a string is shown as it is, all else as compact JSON.
     ///
     /// # Errors
     /// A message; the call then fails its output contract.
-    fn render(&self, output: &Self::Output) -> Result<Vec<Block>, String>;
+    fn render(&self, output: &Self::Output) -> Result<Vec<Block>, String> {
+        let value = json::to_json(output).map_err(|error| error.to_string())?;
+        Ok(super::plain(&value))
+    }
 
     /// Projects a value to private metadata for presentation.
     fn meta(&self, _output: &Self::Output) -> Option<Json> {

@@ -17,6 +17,8 @@ pub(crate) struct Sources {
     pub(crate) cwd: PathBuf,
     /// The user's file, whether or not it is there.
     pub(crate) user: Option<PathBuf>,
+    /// A file that was named on the command line: it stands in the place of both.
+    pub(crate) only: Option<PathBuf>,
 }
 
 impl Sources {
@@ -26,11 +28,14 @@ impl Sources {
         let absolute = |name| variable(name).map(PathBuf::from).filter(|path| path.is_absolute());
         let folder =
             absolute("XDG_CONFIG_HOME").or_else(|| absolute("HOME").map(|home| home.join(".config")));
-        Self { cwd, user: folder.map(|folder| folder.join("fivegates").join(FILE_NAME)) }
+        Self { cwd, user: folder.map(|folder| folder.join("fivegates").join(FILE_NAME)), only: None }
     }
 
-    /// The user's file, when it is there.
+    /// The user's file, when it is there. One that was named must be there: its absence shows when it is read.
     pub(super) fn user_file(&self) -> Result<Option<PathBuf>, ConfigError> {
+        if let Some(only) = &self.only {
+            return Ok(Some(self.cwd.join(only)));
+        }
         let Some(path) = &self.user else {
             return Ok(None);
         };
@@ -40,6 +45,9 @@ impl Sources {
     /// The nearest file in the working directory and the folders around it, up to the root of the file system and across
     /// repositories, as cargo looks for its own. The user's file is not a project's, wherever one stands.
     pub(super) fn project_file(&self) -> Result<Option<PathBuf>, ConfigError> {
+        if self.only.is_some() {
+            return Ok(None);
+        }
         let user = self.user.as_deref().and_then(|user| fs::canonicalize(user).ok());
         for folder in self.cwd.ancestors() {
             let path = folder.join(FILE_NAME);

@@ -21,8 +21,8 @@ fn the_nearest_file_upward_is_the_projects_and_the_users_is_never_one() {
     // In a folder below the user's own file, or with a link to it, it is the user's and may loosen.
     let place = Place::new().user("permission = \"allow\"\n");
     let user_path = place.user_path();
-    let below = Sources { cwd: user_path.parent().unwrap().to_owned(), user: Some(user_path.clone()) };
-    let linked = Sources { cwd: place.sources.cwd.clone(), user: Some(user_path.clone()) };
+    let below = Sources { cwd: user_path.parent().unwrap().to_owned(), user: Some(user_path.clone()), only: None };
+    let linked = Sources { cwd: place.sources.cwd.clone(), user: Some(user_path.clone()), only: None };
     symlink(&user_path, place.project_path()).unwrap();
     for sources in [below, linked] {
         let config = load(&sources, &Overrides::default()).unwrap();
@@ -115,6 +115,6 @@ fn a_pipe_in_the_place_of_a_file_does_not_make_it_wait() {
 fn a_folder_that_cannot_be_searched_hides_no_file() {
     let name = "x".repeat(300);
     let cwd = Path::new("/").join(name);
-    let error = load(&Sources { cwd, user: None }, &Overrides::default()).unwrap_err();
+    let error = load(&Sources { cwd, user: None, only: None }, &Overrides::default()).unwrap_err();
     assert!(matches!(error, ConfigError::Lookup { .. }), "{error}");
 }

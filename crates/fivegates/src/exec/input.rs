@@ -1,0 +1,152 @@
+//! Lines of a file or of standard input, read on a thread of their own.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read};
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tokio::sync::mpsc;
+
+use crate::error::CliError;
+
+/// Bytes of one line: room for the largest arguments, written with escapes.
+const LINE_BYTES_MAX: usize = 64 << 20;
+
+/// Lines that are read ahead.
+const AHEAD: usize = 4;
+
+/// One line.
+pub(super) struct Piece {
+    /// The line's number, from 1.
+    pub(super) number: u64,
+    /// Its bytes without the line end, or why there are none.
+    pub(super) line: Result<Vec<u8>, String>,
+}
+
+/// Lines as they come. Blank lines are left out.
+pub(super) struct Input {
+    lines: mpsc::Receiver<Piece>,
+    failure: Arc<Mutex<Option<String>>>,
+}
+
+impl Input {
+    /// Opens a file, or standard input for `-`.
+    pub(super) fn open(path: &Path) -> Result<Self, CliError> {
+        let source: Box<dyn Read + Send> = if path.as_os_str() == "-" {
+            Box::new(std::io::stdin())
+        } else {
+            let shown = path.display();
+            let unreadable = |error| {
+                CliError::usage(format!("cannot read `{shown}`: {error}"))
+                    .hint("name a file of JSON lines, or - for standard input")
+            };
+            let file = File::open(path).map_err(unreadable)?;
+            if file.metadata().map_err(unreadable)?.is_dir() {
+                return Err(CliError::usage(format!("`{shown}` is a directory"))
+                    .hint("name a file of JSON lines, or - for standard input"));
+            }
+            Box::new(file)
+        };
+        let (sender, lines) = mpsc::channel(AHEAD);
+        let failure: Arc<Mutex<Option<String>>> = Arc::default();
+        let kept = Arc::clone(&failure);
+        let reader = move || {
+            if let Err(error) = pump(BufReader::with_capacity(64 << 10, source), &sender) {
+                *kept.lock().unwrap_or_else(PoisonError::into_inner) =
+                    Some(format!("reading the input failed: {error}"));
+            }
+        };
+        // The thread ends with the input or with the process; it holds nothing that must be put away.
+        std::thread::Builder::new()
+            .name("exec-input".to_owned())
+            .spawn(reader)
+            .map_err(|error| CliError::failed(format!("cannot start a thread: {error}")))?;
+        Ok(Self { lines, failure })
+    }
+
+    pub(super) async fn next(&mut self) -> Option<Piece> {
+        self.lines.recv().await
+    }
+
+    /// Why the input ended early, when it did.
+    pub(super) fn failure(&self) -> Option<String> {
+        self.failure.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+fn pump(mut source: impl BufRead, sender: &mpsc::Sender<Piece>) -> std::io::Result<()> {
+    let mut number = 0;
+    while let Some(line) = next_line(&mut source)? {
+        number += 1;
+        if line.as_ref().is_ok_and(|bytes| bytes.iter().all(u8::is_ascii_whitespace)) {
+            continue;
+        }
+        if sender.blocking_send(Piece { number, line }).is_err() {
+            return Ok(());
+        }
+    }
+    Ok(())
+}
+
+/// Reads one line; one that is too long is skipped to its end without being kept.
+fn next_line(source: &mut impl BufRead) -> std::io::Result<Option<Result<Vec<u8>, String>>> {
+    let mut line = Vec::new();
+    let mut length = 0_usize;
+    loop {
+        let chunk = match source.fill_buf() {
+            Ok(chunk) => chunk,
+            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
+            Err(error) => return Err(error),
+        };
+        if chunk.is_empty() {
+            break;
+        }
+        let end = chunk.iter().position(|byte| *byte == b'\n');
+        let part = &chunk[..end.unwrap_or(chunk.len())];
+        length = length.saturating_add(part.len());
+        if length <= LINE_BYTES_MAX {
+            line.extend_from_slice(part);
+        } else {
+            line = Vec::new();
+        }
+        let used = part.len() + usize::from(end.is_some());
+        source.consume(used);
+        if end.is_some() {
+            return Ok(Some(checked(line, length)));
+        }
+    }
+    Ok((length > 0).then(|| checked(line, length)))
+}
+
+fn checked(mut line: Vec<u8>, length: usize) -> Result<Vec<u8>, String> {
+    if length > LINE_BYTES_MAX {
+        return Err(format!("the line is {length} bytes long and the limit is {LINE_BYTES_MAX} bytes"));
+    }
+    if line.last() == Some(&b'\r') {
+        line.pop();
+    }
+    Ok(line)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_end_with_the_input_too() {
+        let mut source = BufReader::with_capacity(3, &b"one\r\n\ntwo"[..]);
+        let mut next = || next_line(&mut source).unwrap().map(Result::unwrap);
+        assert_eq!(next(), Some(b"one".to_vec()));
+        assert_eq!(next(), Some(Vec::new()));
+        assert_eq!(next(), Some(b"two".to_vec()));
+        assert_eq!(next(), None);
+    }
+
+    #[test]
+    fn a_line_that_is_too_long_is_skipped() {
+        let long = std::io::repeat(b'x').take(LINE_BYTES_MAX as u64 + 1);
+        let mut source = BufReader::new(long.chain(&b"\nshort"[..]));
+        assert!(next_line(&mut source).unwrap().unwrap().is_err());
+        assert_eq!(next_line(&mut source).unwrap().unwrap().unwrap(), b"short");
+    }
+}

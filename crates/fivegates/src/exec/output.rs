@@ -1,0 +1,71 @@
+//! One JSON line for each call.
+
+use fivegates_core::content::Block;
+use fivegates_core::json::{Json, compact};
+use fivegates_core::scheduler::CallReport;
+use fivegates_session::journal::denial_json;
+use tokio::io::{AsyncWriteExt, Stdout};
+
+use crate::error::CliError;
+
+/// Standard output, a line at a time.
+pub(super) struct Out(Stdout);
+
+impl Out {
+    pub(super) fn stdout() -> Self {
+        Self(tokio::io::stdout())
+    }
+
+    pub(super) async fn call(&mut self, report: &CallReport) -> Result<(), CliError> {
+        self.line(&call_json(report)).await
+    }
+
+    /// A line that is no call: it has no id, so its number stands for it.
+    pub(super) async fn bad_line(&mut self, number: u64, problem: &str) -> Result<(), CliError> {
+        let text = format!("Error: line {number} is not a call: {problem}");
+        self.line(&Json::object([
+            ("id", Json::Null),
+            ("line", Json::from(number)),
+            ("outcome", Json::from("error")),
+            ("code", Json::from("BAD_LINE")),
+            ("content", Json::array([Block::text(text).to_json()])),
+            ("denial", Json::Null),
+            ("stages", Json::array([])),
+        ]))
+        .await
+    }
+
+    async fn line(&mut self, value: &Json) -> Result<(), CliError> {
+        let mut text = compact(value);
+        text.push('\n');
+        let written = async {
+            self.0.write_all(text.as_bytes()).await?;
+            self.0.flush().await
+        };
+        written.await.map_err(|error: std::io::Error| {
+            CliError::failed(format!("standard output cannot be written: {error}"))
+                .hint("the calls so far are on record (`fivegates log`); the rest of the input was not run")
+        })
+    }
+}
+
+/// A call's line: id, tool, outcome, code, content, denial, and the stages it met, in order.
+pub(crate) fn call_json(report: &CallReport) -> Json {
+    let outcome = &report.outcome;
+    let failure = outcome.failure();
+    let mut stages: Vec<&str> = Vec::new();
+    for met in &report.met {
+        if stages.last() != Some(&met.stage.as_str()) {
+            stages.push(met.stage.as_str());
+        }
+    }
+    Json::object([
+        ("id", Json::from(report.id.as_str())),
+        ("name", Json::from(report.name.as_str())),
+        ("outcome", Json::from(if outcome.is_error() { "error" } else { "success" })),
+        ("code", Json::from(outcome.code().map(str::to_owned))),
+        ("content", Json::array(outcome.content().iter().map(Block::to_json))),
+        ("denial", failure.and_then(|failure| failure.denial()).map_or(Json::Null, denial_json)),
+        ("stages", Json::array(stages.into_iter().map(Json::from))),
+    ])
+}
