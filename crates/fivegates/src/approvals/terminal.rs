@@ -1,7 +1,6 @@
 //! Asking the person at the terminal.
 
 use std::io;
-use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use fivegates_core::decision::ApprovalOutcome;
@@ -42,7 +41,8 @@ impl TerminalApprover {
 
     /// Takes an open terminal, read and write; none when it is something else. Its file description becomes non-blocking,
     /// so nobody else may use it.
-    pub(crate) fn on(terminal: OwnedFd) -> Option<Self> {
+    #[cfg(test)]
+    pub(crate) fn on(terminal: std::os::fd::OwnedFd) -> Option<Self> {
         Tty::new(terminal).map(Self::at)
     }
 

@@ -164,7 +164,7 @@ proptest! {
     #[test]
     fn no_text_escapes_its_margin(command in any::<String>(), id in any::<String>(), columns in 20_u16..120) {
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-        let (_, whole) = runtime.block_on(pages(&id, &arguments(&command), columns, 24));
+        let (_, whole) = runtime.block_on(pages(&format!("c{id}"), &arguments(&command), columns, 24));
         prop_assert_eq!(crate::escape::hidden(&whole), 0);
         for row in whole.lines().filter(|row| !row.starts_with("  ! ")) {
             let margin: String = row.chars().skip(8).take(3).collect();
