@@ -1,34 +1,39 @@
-//! temp
-use fivegates_core::decision::ApprovalOutcome;
-use fivegates_core::gates::Reply;
-use fivegates_core::ids::ComponentId;
-use fivegates_core::ports::*;
-use fivegates_session::journal::Journal;
+//! Who answers an ask, and what is written about it.
+//!
+//! [`TerminalApprover`] asks the person at the terminal; [`Unavailable`] stands where there is none. [`Recorded`] goes around
+//! either: it applies the policy and writes the pair of events without which no grant is returned.
+
+mod page;
+mod recorded;
+mod terminal;
+mod tty;
+mod unavailable;
+
+use std::io::{IsTerminal as _, stderr, stdin};
 use std::sync::Arc;
+
+use fivegates_core::ports::Approver;
+
+#[cfg(test)]
+pub(crate) use recorded::ApprovalPolicy;
+pub(crate) use recorded::Recorded;
+pub(crate) use terminal::TerminalApprover;
+pub(crate) use unavailable::Unavailable;
+
+/// The id of the person at the terminal in the record.
 pub(crate) const TERMINAL_ID: &str = "terminal";
-pub(crate) struct Nobody(ComponentId);
-impl Approver for Nobody {
-    fn id(&self) -> &ComponentId {
-        &self.0
-    }
-    fn request<'a>(&'a self, _: &'a ApprovalRequest<'a>) -> Reply<'a, ApprovalOutcome> {
-        Reply::ready(ApprovalOutcome::Unavailable)
-    }
-}
+
+/// The person at the terminal, where stdin and stderr are one and it can be opened; else nobody.
+///
+/// Calls that come through stdin leave no person there to be expected, and a person who does not see stderr would be
+/// asked without its context.
 pub(crate) fn terminal_or_nobody() -> Arc<dyn Approver> {
-    Arc::new(Nobody("nobody".into()))
-}
-pub(crate) struct Recorded(Arc<dyn Approver>);
-impl Recorded {
-    pub(crate) fn new(a: Arc<dyn Approver>, _j: Arc<dyn Journal>) -> Self {
-        Self(a)
+    let expected = stdin().is_terminal() && stderr().is_terminal();
+    match expected.then(TerminalApprover::open).flatten() {
+        Some(person) => Arc::new(person),
+        None => Arc::new(Unavailable::new()),
     }
 }
-impl Approver for Recorded {
-    fn id(&self) -> &ComponentId {
-        self.0.id()
-    }
-    fn request<'a>(&'a self, r: &'a ApprovalRequest<'a>) -> Reply<'a, ApprovalOutcome> {
-        self.0.request(r)
-    }
-}
+
+#[cfg(test)]
+mod tests;
