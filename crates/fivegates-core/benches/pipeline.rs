@@ -1,5 +1,5 @@
 //! What the gates cost, against the floor of the same run: a strict parse, a boxed call and printing the result.
-#![expect(clippy::unwrap_used, missing_docs, reason = "a bench")]
+#![expect(clippy::unwrap_used, reason = "a bench")]
 
 use std::future::Future;
 use std::hint::black_box;

@@ -33,9 +33,9 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(Ended { error, status }) => {
             if let Some(error) = error {
-                say(&format!("error: {}", escape::line(&error.message, MESSAGE_CHARS_MAX)));
+                explain("error", &error.message);
                 if let Some(hint) = error.hint {
-                    say(&format!("hint: {}", escape::line(&hint, MESSAGE_CHARS_MAX)));
+                    explain("hint", &hint);
                 }
             }
             ExitCode::from(status)
@@ -43,8 +43,18 @@ fn main() -> ExitCode {
     }
 }
 
-/// Characters of an error that are shown.
-const MESSAGE_CHARS_MAX: usize = 4_000;
+/// How much of an error is shown.
+const MESSAGE: escape::BlockLimits = escape::BlockLimits { chars_max: 4_000, lines_max: 20 };
+
+/// Says an error or a hint; the lines after the first show a place in a file.
+fn explain(what: &str, text: &str) {
+    let shown = escape::block(text, MESSAGE);
+    let mut lines = shown.lines();
+    say(&format!("{what}: {}", lines.next().unwrap_or_default()));
+    for line in lines {
+        let _ = writeln!(std::io::stderr().lock(), "  {line}");
+    }
+}
 
 /// How the program ends when it did not succeed.
 struct Ended {

@@ -1,9 +1,9 @@
 //! One line for each command.
 
-mod log;
+pub(crate) mod log;
 pub(crate) mod pipeline;
 mod tools;
-mod why;
+pub(crate) mod why;
 
 use std::io::Write;
 
