@@ -2,6 +2,7 @@
 #![expect(clippy::print_stdout, reason = "a developer command talks on stdout")]
 
 mod command;
+mod docs;
 mod test;
 mod tidy;
 
@@ -13,12 +14,14 @@ usage: cargo xtask COMMAND
 
   test [--fast]   format, lints, tidy, all tests, doc tests, docs; --fast leaves the last two out
   tidy            the house rules: crate arrows, lengths, licences, words, manifests, ARCHITECTURE.md
+  docs            write the generated pages of docs/ anew
 ";
 
 /// What the command line asked for.
 #[derive(Debug, PartialEq, Eq)]
 enum Command {
     Help,
+    Docs,
     Test(test::Extent),
     Tidy,
 }
@@ -32,6 +35,7 @@ fn main() -> ExitCode {
             print!("{USAGE}");
             ExitCode::SUCCESS
         }
+        Ok(Command::Docs) => docs::run(&root),
         Ok(Command::Test(extent)) => test::run(&root, extent),
         Ok(Command::Tidy) => {
             if tidy::run_and_print(&root) == 0 {
@@ -53,6 +57,7 @@ fn parse(words: &[&str]) -> Result<Command, String> {
         ["test"] => Ok(Command::Test(test::Extent::Full)),
         ["test", "--fast"] => Ok(Command::Test(test::Extent::Fast)),
         ["tidy"] => Ok(Command::Tidy),
+        ["docs"] => Ok(Command::Docs),
         _ => Err(format!("`{}` is not a command; use one of these", words.join(" "))),
     }
 }
@@ -73,6 +78,7 @@ mod tests {
         assert_eq!(parse(&[]), Ok(Command::Help));
         assert_eq!(parse(&["--help"]), Ok(Command::Help));
         assert_eq!(parse(&["tidy"]), Ok(Command::Tidy));
+        assert_eq!(parse(&["docs"]), Ok(Command::Docs));
         assert_eq!(parse(&["test"]), Ok(Command::Test(Extent::Full)));
         assert_eq!(parse(&["test", "--fast"]), Ok(Command::Test(Extent::Fast)));
         let error = parse(&["test", "--slow"]).unwrap_err();

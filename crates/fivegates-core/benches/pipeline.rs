@@ -101,7 +101,8 @@ fn arguments(c: &mut Criterion) {
         group.bench_function(BenchmarkId::new("serde_json", name), |b| {
             b.iter(|| serde_json::from_str::<serde_json::Value>(black_box(&text)).unwrap());
         });
-        group.bench_function(BenchmarkId::new("parse", name), |b| b.iter(|| parse(black_box(&text)).unwrap()));
+        group
+            .bench_function(BenchmarkId::new("parse", name), |b| b.iter(|| parse(black_box(&text)).unwrap()));
         group.bench_function(BenchmarkId::new("call", name), |b| b.iter(|| call(&pipeline, &cancel, &text)));
     }
     group.finish();

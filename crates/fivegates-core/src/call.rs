@@ -143,6 +143,9 @@ struct Inner {
     state: Mutex<State>,
 }
 
+/// Entries that a call with one listener at each stage leaves.
+const TRACE_ROOM: usize = 8;
+
 /// What changes while a call is on its way.
 #[derive(Default)]
 pub(crate) struct State {
@@ -237,7 +240,7 @@ impl Call {
             registered,
             cancel,
             digest: OnceLock::new(),
-            state: Mutex::default(),
+            state: Mutex::new(State { trace: Vec::with_capacity(TRACE_ROOM), ..State::default() }),
         }))
     }
 

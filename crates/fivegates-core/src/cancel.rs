@@ -56,7 +56,7 @@ impl CancelSource {
     /// Makes a source and the signal that it fires.
     pub fn new() -> (Self, Cancel) {
         let source = Arc::new(Source::default());
-        (Self(Arc::clone(&source)), Cancel { sources: Sources::One(source) })
+        (Self(Arc::clone(&source)), Cancel { sources: Sources::One([source]) })
     }
 
     /// Fires; only the first reason counts.
@@ -93,23 +93,45 @@ pub struct Cancel {
     sources: Sources,
 }
 
+/// Few sources are held in place: most signals fuse the caller's, a dropped call's and a deadline's.
 #[derive(Clone)]
 enum Sources {
-    One(Arc<Source>),
+    One([Arc<Source>; 1]),
+    Two([Arc<Source>; 2]),
+    Three([Arc<Source>; 3]),
     Many(Arc<[Arc<Source>]>),
+}
+
+impl Sources {
+    fn as_slice(&self) -> &[Arc<Source>] {
+        match self {
+            Self::One(sources) => sources,
+            Self::Two(sources) => sources,
+            Self::Three(sources) => sources,
+            Self::Many(sources) => sources,
+        }
+    }
+
+    /// Adds one source, unless it is there.
+    fn with(self, source: &Arc<Source>) -> Self {
+        if self.as_slice().iter().any(|known| Arc::ptr_eq(known, source)) {
+            return self;
+        }
+        let added = Arc::clone(source);
+        match self {
+            Self::One([a]) => Self::Two([a, added]),
+            Self::Two([a, b]) => Self::Three([a, b, added]),
+            Self::Three([a, b, c]) => Self::Many(Arc::from([a, b, c, added])),
+            Self::Many(sources) => Self::Many(sources.iter().cloned().chain([added]).collect()),
+        }
+    }
 }
 
 impl Cancel {
     /// Makes a signal that fires when this one or `other` does.
     #[must_use]
     pub fn fuse(&self, other: &Self) -> Self {
-        let mut all: Vec<Arc<Source>> = self.all().to_vec();
-        for source in other.all() {
-            if !all.iter().any(|known| Arc::ptr_eq(known, source)) {
-                all.push(Arc::clone(source));
-            }
-        }
-        Self { sources: Sources::Many(all.into()) }
+        Self { sources: other.all().iter().fold(self.sources.clone(), Sources::with) }
     }
 
     /// Tells whether the signal has fired.
@@ -146,10 +168,7 @@ impl Cancel {
     }
 
     fn all(&self) -> &[Arc<Source>] {
-        match &self.sources {
-            Sources::One(source) => std::slice::from_ref(source),
-            Sources::Many(sources) => sources,
-        }
+        self.sources.as_slice()
     }
 }
 

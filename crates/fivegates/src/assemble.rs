@@ -13,8 +13,8 @@ use fivegates_process::Runner;
 use fivegates_session::journal::{Entry, Journal, SessionJournal, types};
 use fivegates_session::{NewSession, OpenOptions, SessionId, Store};
 
-use crate::settings::Settings;
 use crate::error::CliError;
+use crate::settings::Settings;
 
 /// How long calls that are still under way may take when the program ends.
 const DRAIN: Duration = Duration::from_secs(10);
@@ -70,7 +70,7 @@ pub(crate) async fn assemble(settings: &Settings, store: Store, purpose: Purpose
 
     let registry = Registry::new();
     let scope = registry.scope(purpose.kind, None);
-    let mounted = mount(&registry, settings, session)?;
+    let mounted = mount(&registry, settings, Some(session))?;
     let asking: Arc<dyn Approver> = match purpose.asking {
         Asking::Terminal => crate::approvals::terminal_or_nobody(),
         Asking::Other(approver) => approver,
@@ -87,13 +87,13 @@ pub(crate) async fn assemble(settings: &Settings, store: Store, purpose: Purpose
 }
 
 /// Mounts tools and plugins: one line each.
-fn mount(
+pub(crate) fn mount(
     registry: &Registry,
     settings: &Settings,
-    session: SessionId,
+    session: Option<SessionId>,
 ) -> Result<Vec<Registration>, CliError> {
     let runner = Runner::new().map_err(CliError::failed)?;
-    let tools = settings.tools(Some(session.to_string()));
+    let tools = settings.tools(session.map(|session| session.to_string()));
     let mut mounted = fivegates_tools::register(registry, None, tools, runner).map_err(CliError::failed)?;
     mounted.extend(permission::mount(registry, permission::Config { mode: settings.permission() }));
     mounted.extend(deadline::mount(registry, settings.deadline()).map_err(CliError::usage)?);
@@ -121,7 +121,9 @@ impl Host {
     pub(crate) async fn close(self) -> Result<(), CliError> {
         let open = self.pipeline.drained(DRAIN).await;
         if open > 0 {
-            crate::say(&format!("{open} calls did not come to their end; the record closes them when it is next used"));
+            crate::say(&format!(
+                "{open} calls did not come to their end; the record closes them when it is next used"
+            ));
         }
         drop(self.mounted);
         drop(self.journal);

@@ -46,6 +46,11 @@ pub(crate) enum Command {
     /// Give a task to a model and run its calls through the gates
     Run(RunArgs),
     /// Run calls given as JSON lines through the gates, without a model
+    ///
+    /// Each line is one call: {"id": "c1", "name": "bash", "arguments": {…}}, with the arguments as an object or as the
+    /// raw text that a model produced; or a whole assistant message with "tool_calls". One JSON line comes out for each
+    /// call, in the same order, with its outcome, code, content, denial and the stages it met. A line that is no call gets
+    /// an error of its own and the rest goes on.
     Exec(ExecArgs),
     /// Explain one call from the record: each stage, who decided what and why, what the model was told
     Why(WhyArgs),
@@ -53,6 +58,14 @@ pub(crate) enum Command {
     Log(LogArgs),
     /// Show exactly the tools that a model would be sent
     Tools(ToolsArgs),
+    /// Show the stages of the pipeline and what is mounted in them for the current configuration
+    Pipeline {
+        /// How to draw it
+        #[arg(long, value_name = "FORMAT", default_value = "text")]
+        format: PictureFormat,
+    },
+    /// Print every key that fivegates.toml can have, with its limits and its default
+    Config,
     /// Print a completion script for a shell
     Completions {
         /// The shell
@@ -111,6 +124,19 @@ pub(crate) struct RunArgs {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum PictureFormat {
+    /// Text of at most 80 columns
+    Text,
+    /// A Mermaid flow chart
+    Mermaid,
+    /// A picture
+    Svg,
+    /// The page docs/pipeline.md, always for the default configuration
+    #[value(hide = true)]
+    Document,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Output {
     /// The model's last answer; progress goes to standard error
     Text,
@@ -120,9 +146,6 @@ pub(crate) enum Output {
     StreamJson,
 }
 
-/// Each line is one call: {"id": "c1", "name": "bash", "arguments": {…}}, with the arguments as an object or as the raw
-/// text that a model produced; or a whole assistant message with "tool_calls". One JSON line comes out for each call, in
-/// the same order. A line that is no call gets an error of its own and the rest goes on.
 #[derive(Debug, Args)]
 pub(crate) struct ExecArgs {
     /// The file to read; - is standard input

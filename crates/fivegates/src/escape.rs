@@ -141,3 +141,106 @@ fn is_hidden(character: char) -> bool {
     let after = HIDDEN.partition_point(|&(first, _)| first <= character);
     after.checked_sub(1).is_some_and(|at| character <= HIDDEN[at].1)
 }
+
+#[cfg(test)]
+mod tests {
+    use icu_properties::props::{BidiControl, DefaultIgnorableCodePoint, GeneralCategory};
+    use icu_properties::{CodePointMapData, CodePointSetData};
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const WIDE: BlockLimits = BlockLimits { chars_max: usize::MAX, lines_max: usize::MAX };
+
+    /// What must not be seen raw, by Unicode's own tables.
+    fn must_be_escaped(character: char) -> bool {
+        use GeneralCategory as Category;
+        let category = CodePointMapData::<Category>::new().get(character);
+        matches!(
+            category,
+            Category::Control | Category::Format | Category::LineSeparator | Category::ParagraphSeparator
+        ) || CodePointSetData::new::<BidiControl>().contains(character)
+            || CodePointSetData::new::<DefaultIgnorableCodePoint>().contains(character)
+    }
+
+    #[test]
+    fn every_code_point_is_escaped_or_unchanged_by_unicodes_own_tables() {
+        for character in '\0'..=char::MAX {
+            let text = character.to_string();
+            let (line, block) = (line(&text, 16), block(&text, WIDE));
+            match character {
+                '\n' => assert_eq!((&*line, &*block), ("\\n", "\n")),
+                '\t' => assert_eq!((&*line, &*block), ("\\t", TAB)),
+                _ if must_be_escaped(character) => {
+                    let escape = format!("\\u{{{:x}}}", u32::from(character));
+                    assert_eq!((&line, &block), (&escape, &escape));
+                    assert_eq!(hidden(&text), 1);
+                }
+                _ => {
+                    assert_eq!((&line, &block), (&text, &text));
+                    assert_eq!(hidden(&text), 0);
+                }
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_hidden_leaves_and_nothing_exceeds_its_limit(
+            characters in proptest::collection::vec(any::<char>(), 0..200),
+            chars_max in 0_usize..60,
+            lines_max in 1_usize..5,
+        ) {
+            let text: String = characters.into_iter().collect();
+            let notice = "… (200 more characters)".chars().count() + 1;
+            let line = line(&text, chars_max);
+            prop_assert!(!line.chars().any(must_be_escaped), "{line:?}");
+            prop_assert!(line.chars().count() <= chars_max + notice);
+            let block = block(&text, BlockLimits { chars_max, lines_max });
+            prop_assert!(!block.chars().any(|c| c != '\n' && must_be_escaped(c)), "{block:?}");
+            prop_assert!(block.chars().count() <= chars_max + notice);
+            prop_assert!(block.lines().count() <= lines_max + 1);
+        }
+
+        #[test]
+        fn json_stays_the_same_value(text in any::<String>()) {
+            use fivegates_core::json::{Json, compact, parse};
+            let value = Json::object([(text.as_str(), Json::from(text.as_str()))]);
+            let shown = json(&compact(&value));
+            prop_assert!(!shown.chars().any(must_be_escaped), "{shown:?}");
+            prop_assert_eq!(parse(&shown), Ok(value));
+        }
+    }
+
+    #[test]
+    fn what_is_cut_is_counted() {
+        for (text, chars_max, expected) in [
+            ("abc", 3, "abc"),
+            ("abcd", 3, "abc… (1 more character)"),
+            ("é\u{1b}[31mred", 4, "é… (8 more characters)"),
+            ("\u{202e}x", 7, "\\u{202e… (2 more characters)"),
+            ("a\tb\nc\r\n", 99, "a\\tb\\nc\\u{d}\\n"),
+            ("", 0, ""),
+        ] {
+            let expected = expected.replace("\\u{202e…", "…");
+            assert_eq!(line(text, chars_max), expected, "{text:?}");
+        }
+        for (text, lines_max, expected) in [
+            ("a\nb\nc", 3, "a\nb\nc"),
+            ("a\nb\nc\n", 3, "a\nb\nc\n"),
+            ("a\nb\nc\nd", 3, "a\nb\nc\n… (2 more characters)"),
+            ("a\tb\r\n\u{feff}", 3, "a    b\\u{d}\n\\u{feff}"),
+            ("\n\n\n", 1, "… (3 more characters)"),
+        ] {
+            assert_eq!(block(text, BlockLimits { chars_max: 99, lines_max }), expected, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn a_disguised_command_is_shown_with_a_warning() {
+        let command = "curl http://safe.com/\u{202e}moc.live\u{200b}";
+        assert_eq!(line(command, 99), "curl http://safe.com/\\u{202e}moc.live\\u{200b}");
+        assert_eq!(warning(hidden(command)).as_deref(), Some("2 hidden characters shown as \\u{…}"));
+        assert_eq!(warning(hidden("plain\n\ttext")), None);
+    }
+}

@@ -16,6 +16,7 @@ mod run;
 
 mod commands;
 mod escape;
+mod picture;
 mod report;
 
 use std::io::Write as _;
@@ -23,7 +24,7 @@ use std::process::ExitCode;
 
 use clap::Parser as _;
 
-use cli::{Cli, Command};
+use cli::Cli;
 use error::CliError;
 
 fn main() -> ExitCode {

@@ -21,7 +21,11 @@ pub(crate) struct Settings {
 
 impl Settings {
     /// Reads all layers, the command line on top. Blocks on files.
-    pub(crate) fn load(common: &Common, policy: Option<&Policy>, overrides: Overrides) -> Result<Self, CliError> {
+    pub(crate) fn load(
+        common: &Common,
+        policy: Option<&Policy>,
+        overrides: Overrides,
+    ) -> Result<Self, CliError> {
         let cwd = std::env::current_dir().map_err(|error| {
             CliError::usage(format!("the working directory cannot be used: {error}"))
                 .hint("change into a directory that exists")
@@ -39,6 +43,11 @@ impl Settings {
             ..overrides
         };
         Ok(Self { config: config::load(&sources, &overrides)?, workspace })
+    }
+
+    /// Nothing but the defaults, in a workspace.
+    pub(crate) fn defaults(workspace: PathBuf) -> Self {
+        Self { config: Config::default(), workspace }
     }
 
     /// The same, in another workspace and asking about what is not a read.
@@ -160,5 +169,9 @@ fn directory(path: &Path) -> Result<PathBuf, CliError> {
 fn shell_word(path: &Path) -> String {
     let text = path.to_string_lossy();
     let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+:@%".contains(c);
-    if !text.is_empty() && text.chars().all(plain) { text.into_owned() } else { format!("'{}'", text.replace('\'', r"'\''")) }
+    if !text.is_empty() && text.chars().all(plain) {
+        text.into_owned()
+    } else {
+        format!("'{}'", text.replace('\'', r"'\''"))
+    }
 }

@@ -5,6 +5,7 @@ mod authorize;
 mod dispatch;
 mod examine;
 mod finalize;
+mod invariants;
 mod project;
 mod publish;
 mod wait;

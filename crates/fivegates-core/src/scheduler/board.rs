@@ -99,7 +99,9 @@ impl Board {
         let verdict = if permitted { GateVerdict::Permitted } else { GateVerdict::Refused };
         let intended = async {
             record.decision(&call, verdict, &met).await?;
-            if permitted && !call.effects().read_only { record.intent(&call).await } else { Ok(()) }
+            // A name that was unknown when the call came in has no body that could run.
+            let acts = permitted && call.definition().is_some() && !call.effects().read_only;
+            if acts { record.intent(&call).await } else { Ok(()) }
         };
         match (self.pool.drive(intended).await, prepared) {
             (Ok(()), prepared) => prepared,

@@ -21,6 +21,30 @@ impl Schema {
     }
 }
 
+/// Tells whether a value fits, without saying where it does not. It recurses over the schema, whose depth is limited.
+fn fits(node: &Node, value: &Json) -> bool {
+    let (kind, options, constant) = match node {
+        Node::Any => return true,
+        Node::OneOf(branches) => return branches.iter().filter(|branch| fits(branch, value)).count() == 1,
+        Node::Typed { kind, options, constant } => (kind, options, constant),
+    };
+    let is_listed = options.as_ref().is_none_or(|options| options.contains(value));
+    if !kind.admits(value) || !is_listed || constant.as_ref().is_some_and(|constant| constant != value) {
+        return false;
+    }
+    match (kind, value) {
+        (Kind::Array(Some(items)), Json::Array(array)) => array.items().iter().all(|item| fits(items, item)),
+        (Kind::Object(fields), Json::Object(object)) => {
+            fields.required.iter().all(|name| object.get(name).is_some())
+                && object.entries().iter().all(|(name, value)| match fields.positions.get(name) {
+                    Some(position) => fits(&fields.properties[*position].1, value),
+                    None => fields.others == Others::Pass,
+                })
+        }
+        _ => true,
+    }
+}
+
 #[derive(Clone, Copy, PartialEq)]
 enum Style {
     /// Paths begin with the name of the root.
@@ -37,6 +61,10 @@ struct Visit<'a> {
 }
 
 fn check(node: &Node, value: &Json, path: String, style: Style) -> Vec<String> {
+    // Most values fit, and then there is nothing to write down.
+    if fits(node, value) {
+        return Vec::new();
+    }
     let mut found = Vec::new();
     // The last entry is visited next, so children are pushed in reverse.
     let mut pending = vec![Step::Visit(Visit { node, value, path, is_root: true })];
@@ -63,10 +91,7 @@ impl<'a> Visit<'a> {
         let (kind, options, constant) = match self.node {
             Node::Any => return,
             Node::OneOf(branches) => {
-                let matched = branches
-                    .iter()
-                    .filter(|branch| check(branch, self.value, String::new(), Style::Value).is_empty())
-                    .count();
+                let matched = branches.iter().filter(|branch| fits(branch, self.value)).count();
                 if matched != 1 {
                     found.push(format!("\"{path}\" must match exactly one oneOf branch (matched {matched})"));
                 }

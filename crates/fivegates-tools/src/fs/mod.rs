@@ -1,4 +1,15 @@
 //! Files: `read`, `write` and `edit`, and what they share (spec §9).
+//!
+//! What the specification leaves open, or where this does more:
+//! - `write` makes missing parent directories, since that is what is meant by the path;
+//! - `edit` changes no line end but in what it replaces, so that a file with mixed ones stays as it is elsewhere;
+//! - occurrences of `old_string` that overlap make an edit ambiguous;
+//! - a change through a symbolic link that leads from inside the workspace to its outside is refused, whether the link
+//!   dangles or not: what was shown and allowed is a path inside. The file itself can be named instead;
+//! - a file that the process may not write to is not replaced either, although a rename could.
+//!
+//! An interrupted process can leave a staging directory `.fivegates-*` next to a file, never half a file. Between the last
+//! look at a file's version and the rename, a program that takes no part in the locks can still change the file.
 
 mod edit;
 mod error;
@@ -194,4 +205,29 @@ fn check_path(path: &str) -> Result<(), ToolError> {
 /// The envelope around what the model reads of a file.
 fn envelope(path: &str, inner: &str) -> String {
     format!("<path>{path}</path>\n<type>file</type>\n<content>\n{inner}\n</content>")
+}
+
+#[cfg(test)]
+mod tests {
+    use fivegates_core::cancel::{CancelReason, CancelSource};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn who_waits_for_a_file_can_be_cancelled() {
+        let dir = tempfile::tempdir().unwrap();
+        let fs = Fs::new(Workspace::new(dir.path()).unwrap(), FsConfig::default()).unwrap();
+        let (source, cancel) = CancelSource::new();
+        let path = dir.path().join("f");
+        let held = fs.lock(&path, &cancel).await.unwrap();
+        let mut waiting = Box::pin(fs.lock(&path, &cancel));
+        let pending =
+            std::future::poll_fn(|cx| std::task::Poll::Ready(waiting.as_mut().poll(cx).is_pending()));
+        assert!(pending.await);
+        source.fire(CancelReason::User);
+        assert_eq!(waiting.await.unwrap_err().code(), "FS_ABORTED");
+        drop(held);
+        // A cancelled wait leaves the lock to others.
+        assert!(fs.lock(&path, &CancelSource::new().1).await.is_ok());
+    }
 }

@@ -8,7 +8,7 @@ use fivegates_core::json::{Json, compact};
 use fivegates_core::outcome::Outcome;
 use fivegates_core::pipeline::Pipeline;
 use fivegates_core::registry::{Registration, Registry, Scope};
-use fivegates_process::Runner;
+use fivegates_process::{Program, Runner, Spec};
 use fivegates_tools::{ToolsConfig, register};
 
 /// A workspace, its tools, an agent, and a pipeline with no gate mounted.
@@ -129,4 +129,22 @@ pub(crate) fn content(path: impl AsRef<Path>, content: &str) -> String {
 pub(crate) fn swap(path: impl AsRef<Path>, old: &str, new: &str) -> String {
     let (old, new) = (quoted(old), quoted(new));
     file(path, &[&format!(r#""old_string":{old}"#), &format!(r#""new_string":{new}"#)])
+}
+
+/// Tells whether this process runs one test alone, so that its memory is that test's. If not, runs the test in one that does.
+pub(crate) async fn is_alone(test: &str) -> bool {
+    if std::env::args().any(|argument| argument == "--exact") {
+        return true;
+    }
+    run_alone("exec \"$0\" --exact \"$1\" --nocapture", test).await;
+    false
+}
+
+/// Runs one test of this program through a script, which is given the program and the test's name.
+pub(crate) async fn run_alone(script: &str, test: &str) {
+    let program = std::env::current_exe().unwrap();
+    let spec = Spec::new(Program::new("bash").unwrap(), "/").args(["-c", script]).arg(program).arg(test);
+    let finished = Runner::new().unwrap().run(spec, std::future::pending()).await.unwrap();
+    let (stdout, stderr) = (finished.stdout.text().text, finished.stderr.text().text);
+    assert!(finished.is_success() && stdout.contains("1 passed"), "{stdout}\n{stderr}");
 }

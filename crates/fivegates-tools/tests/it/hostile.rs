@@ -5,11 +5,10 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use fivegates_process::{Program, Runner, Spec};
 use rustix::fs::{CWD, FileType, Mode, RenameFlags, mknodat, renameat_with};
 use rustix::process::{Resource, getrlimit};
 
-use crate::common::{Session, code_of, content, file, read_of, swap};
+use crate::common::{Session, code_of, content, file, read_of, run_alone, swap};
 
 pub(crate) fn make_fifo(path: &Path) {
     mknodat(CWD, path, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
@@ -100,12 +99,8 @@ async fn a_full_disk_leaves_the_old_content() {
     }
     // A limit on the size of files acts like a disk that takes no more; the signal that comes with it is ignored. This
     // very test is run again under such a limit.
-    let script = "trap '' XFSZ; ulimit -f 8; exec \"$0\" --exact hostile::a_full_disk_leaves_the_old_content --nocapture";
-    let test = std::env::current_exe().unwrap();
-    let spec = Spec::new(Program::new("bash").unwrap(), "/").args(["-c", script]).arg(test);
-    let finished = Runner::new().unwrap().run(spec, std::future::pending()).await.unwrap();
-    let (stdout, stderr) = (finished.stdout.text().text, finished.stderr.text().text);
-    assert!(finished.is_success() && stdout.contains("1 passed"), "{stdout}\n{stderr}");
+    let script = "trap '' XFSZ; ulimit -f 8; exec \"$0\" --exact \"$1\" --nocapture";
+    run_alone(script, "hostile::a_full_disk_leaves_the_old_content").await;
 }
 
 async fn on_a_full_disk() {

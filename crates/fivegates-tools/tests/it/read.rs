@@ -2,7 +2,7 @@
 
 use fivegates_core::json::{Json, compact};
 
-use crate::common::{Session, code_of, file, read_of, value_of};
+use crate::common::{Session, code_of, file, is_alone, read_of, value_of};
 
 /// Content, further arguments, and what stands between `<content>` and `</content>`.
 const WINDOWS: &[(&str, &[&str], &str)] = &[
@@ -109,6 +109,9 @@ async fn long_lines_and_many_bytes_are_cut() {
 
 #[tokio::test]
 async fn a_window_of_a_huge_file_takes_little_memory() {
+    if !is_alone("read::a_window_of_a_huge_file_takes_little_memory").await {
+        return;
+    }
     let session = Session::new();
     let path = session.path("huge");
     let mut out = std::fs::File::create(&path).unwrap();

@@ -1,19 +1,22 @@
 //! One line for each command.
 
 mod log;
+pub(crate) mod pipeline;
 mod tools;
 mod why;
 
-use std::io::{IsTerminal as _, Write};
+use std::io::Write;
 
 use clap::CommandFactory as _;
 use fivegates_session::{Reader, Store};
 
 use crate::assemble::{self, Asking, Host, Purpose};
 use crate::cli::{Cli, Command, Common, Policy};
-use crate::config::Overrides;
-use crate::settings::Settings;
+use crate::config::{Overrides, reference};
 use crate::error::{CliError, Kind};
+use crate::report::Style;
+use crate::report::output::Format;
+use crate::settings::Settings;
 use crate::{Ended, demo, exec, run, signals};
 
 /// Runs the command.
@@ -24,17 +27,28 @@ pub(crate) fn dispatch(cli: Cli) -> Result<(), Ended> {
         Command::Run(args) => {
             let settings = settings(common, Some(&args.policy), run::overrides(&args))?;
             let provider = run::provider(&settings)?;
-            on_host(&settings, "run", async |host, stopped| run::run(host, provider, &settings, &args, stopped).await)
+            on_host(&settings, "run", async |host, stopped| {
+                run::run(host, provider, &settings, &args, stopped).await
+            })
         }
         Command::Exec(args) => {
             let settings = settings(common, Some(&args.policy), Overrides::default())?;
             on_host(&settings, "exec", async |host, _| exec::run(host, &args).await)
         }
         Command::Why(args) => with_reader(common, |reader, out| {
-            why::run(reader, &args.call_id, args.session.as_deref(), args.json, out)
+            why::run(reader, &args.call_id, args.session.as_deref(), out, format(args.json))
         }),
-        Command::Log(args) => with_reader(common, |reader, out| log::run(reader, &args, out)),
-        Command::Tools(args) => printed(|out| tools::run(&settings(common, None, Overrides::default())?, &args, out)),
+        Command::Log(args) => with_reader(common, |reader, out| match &args.session {
+            Some(session) => log::events(reader, session, out, format(args.json)),
+            None => log::sessions(reader, args.limit, out, format(args.json)),
+        }),
+        Command::Tools(args) => {
+            printed(|out| tools::run(&settings(common, None, Overrides::default())?, &args, out))
+        }
+        Command::Pipeline { format } => {
+            printed(|out| pipeline::run(&settings(common, None, Overrides::default())?, format, out))
+        }
+        Command::Config => printed(|out| written(out.write_all(reference().as_bytes()))),
         Command::Completions { shell } => printed(|out| {
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut Cli::command(), "fivegates", &mut script);
@@ -73,7 +87,9 @@ where
     runtime.shutdown_background();
     let (done, stopped) = result?;
     match (done, stopped.status()) {
-        (Err(error), Some(status)) if error.kind == Kind::Interrupted => Err(Ended { error: Some(error), status }),
+        (Err(error), Some(status)) if error.kind == Kind::Interrupted => {
+            Err(Ended { error: Some(error), status })
+        }
         (Err(error), _) => Err(error.into()),
         (Ok(()), Some(status)) => Err(Ended { error: None, status }),
         (Ok(()), None) => Ok(()),
@@ -111,7 +127,7 @@ fn with_reader(
 }
 
 /// Gives buffered standard output to something, and ends quietly when nobody reads it.
-fn printed(show: impl FnOnce(&mut dyn Write) -> Result<(), CliError>) -> Result<(), Ended> {
+pub(crate) fn printed(show: impl FnOnce(&mut dyn Write) -> Result<(), CliError>) -> Result<(), Ended> {
     let mut out = std::io::BufWriter::new(std::io::stdout().lock());
     show(&mut out)?;
     match written(out.flush()) {
@@ -130,7 +146,6 @@ pub(crate) fn written(result: std::io::Result<()>) -> Result<(), CliError> {
     }
 }
 
-/// Tells whether standard output may be coloured.
-pub(crate) fn coloured() -> bool {
-    std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+fn format(json: bool) -> Format {
+    if json { Format::Json } else { Format::Text(Style::of_stdout()) }
 }

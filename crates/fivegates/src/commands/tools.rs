@@ -8,8 +8,8 @@ use fivegates_process::Runner;
 
 use super::written;
 use crate::cli::ToolsArgs;
-use crate::settings::Settings;
 use crate::error::CliError;
+use crate::settings::Settings;
 
 /// Lists the tools, or prints their schemas in the form of chat completions.
 pub(crate) fn run(settings: &Settings, args: &ToolsArgs, out: &mut dyn Write) -> Result<(), CliError> {
@@ -36,7 +36,11 @@ pub(crate) fn run(settings: &Settings, args: &ToolsArgs, out: &mut dyn Write) ->
         let required = tool.parameters.get("required").and_then(Json::as_array).unwrap_or_default();
         for (name, schema) in properties.map(|all| all.entries()).unwrap_or_default() {
             let kind = schema.get("type").map_or_else(String::new, |kind| compact(kind).replace('"', ""));
-            let needed = if required.iter().any(|wanted| wanted.as_str() == Some(name)) { "required" } else { "optional" };
+            let needed = if required.iter().any(|wanted| wanted.as_str() == Some(name)) {
+                "required"
+            } else {
+                "optional"
+            };
             let about = schema.get("description").and_then(Json::as_str).unwrap_or("");
             written(writeln!(out, "      {name} ({kind}, {needed})  {about}"))?;
         }

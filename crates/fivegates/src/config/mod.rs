@@ -30,7 +30,7 @@ use fivegates_core::scheduler::PARALLEL_MAX_DEFAULT;
 use fivegates_session::Sync as RecordSync;
 
 pub(crate) use error::ConfigError;
-pub(crate) use find::{FILE_NAME, Sources};
+pub(crate) use find::Sources;
 pub(crate) use guards::GuardRule;
 pub(crate) use kinds::{BaseUrl, ModelChoice, Permission, SystemPrompt};
 pub(crate) use origin::{Origin, Setting};

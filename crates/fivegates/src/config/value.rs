@@ -110,6 +110,7 @@ pub(super) trait Slot {
     fn example(&self) -> String;
 
     /// Who set it.
+    #[cfg(test)]
     fn origin(&self) -> &Origin;
 
     /// Sets it. What holds and is said again keeps its origin.
@@ -129,6 +130,7 @@ impl<T: Value> Slot for Setting<T> {
         T::example()
     }
 
+    #[cfg(test)]
     fn origin(&self) -> &Origin {
         &self.origin
     }

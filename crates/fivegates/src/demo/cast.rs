@@ -74,12 +74,18 @@ pub(super) fn slow_lookup() -> Result<Definition, SchemaError> {
         ("required", Json::array([Json::from("term")])),
     ]);
     let output = Json::object([("type", Json::from("string"))]);
-    let tool = Definition::new("slow_lookup", "Looks a term up, slowly.", &parameters, &output, |invocation| async move {
-        let term = invocation.arguments().get("term").map(json::compact).unwrap_or_default();
-        tokio::select! {
-            () = tokio::time::sleep(Duration::from_secs(60)) => Ok::<_, BodyError>(Json::from(format!("{term}: found"))),
-            () = invocation.cancel().cancelled() => Err("stopped looking".into()),
-        }
-    })?;
+    let tool = Definition::new(
+        "slow_lookup",
+        "Looks a term up, slowly.",
+        &parameters,
+        &output,
+        |invocation| async move {
+            let term = invocation.arguments().get("term").map(json::compact).unwrap_or_default();
+            tokio::select! {
+                () = tokio::time::sleep(Duration::from_secs(60)) => Ok::<_, BodyError>(Json::from(format!("{term}: found"))),
+                () = invocation.cancel().cancelled() => Err("stopped looking".into()),
+            }
+        },
+    )?;
     Ok(tool.with_timeout_ms(300).with_effects(|_| Effects::READ_ONLY))
 }

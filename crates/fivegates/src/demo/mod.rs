@@ -13,10 +13,13 @@ use fivegates_session::journal::Journal;
 use fivegates_session::{SessionId, Store};
 
 use crate::assemble::{self, Asking, Host, Purpose};
-use crate::commands::{coloured, runtime};
-use crate::settings::Settings;
+use crate::commands::runtime;
 use crate::error::{CliError, Kind};
+use crate::settings::Settings;
 use crate::{Ended, report, signals};
+
+/// Calls that are shown; the script has fewer.
+const CALLS_MAX: usize = 100;
 
 /// Plays the demonstration and prints what became of each call.
 pub(crate) fn run(settings: &Settings) -> Result<(), Ended> {
@@ -36,7 +39,11 @@ pub(crate) fn run(settings: &Settings) -> Result<(), Ended> {
     }
     match end {
         TurnEnd::Completed { .. } => {}
-        other => return Err(CliError::new(Kind::Failed, format!("the demonstration did not finish: {other:?}")).into()),
+        other => {
+            return Err(
+                CliError::new(Kind::Failed, format!("the demonstration did not finish: {other:?}")).into()
+            );
+        }
     }
     show(&settings, session)
 }
@@ -51,7 +58,8 @@ async fn play(settings: &Settings, store: Store) -> Result<(SessionId, TurnEnd, 
     let host = assemble::assemble(settings, store, purpose).await?;
     let stopped = signals::listen(host.source.clone())?;
     let _mounted = mount(&host)?;
-    let provider = ScriptedProvider::parse(cast::SCRIPT.as_bytes(), Path::new("demo script")).map_err(CliError::failed)?;
+    let provider = ScriptedProvider::parse(cast::SCRIPT.as_bytes(), Path::new("demo script"))
+        .map_err(CliError::failed)?;
     let watcher: Watcher = Arc::new(|event| {
         if let AgentEvent::Call { id, name, .. } = event {
             crate::say(&format!("{id} ({name}) …"));
@@ -80,14 +88,18 @@ fn mount(host: &Host) -> Result<Vec<Registration>, CliError> {
 fn show(settings: &Settings, session: SessionId) -> Result<(), Ended> {
     let path = settings.record_path()?;
     let reader = Store::open_read_only(&path).map_err(CliError::record)?;
-    let style = report::Style::of(coloured());
+    let found = report::read::calls_of_session(&reader, session, CALLS_MAX)
+        .map_err(|error| CliError::record(error.to_string()))?;
+    let style = report::Style::of_stdout();
     crate::commands::printed(|out| {
-        let text = report::timeline(&reader, session, style)?;
-        crate::commands::written(write!(out, "{}{text}", cast::INTRODUCTION))?;
+        crate::commands::written(write!(out, "{}", cast::INTRODUCTION))?;
+        for story in &found.stories {
+            crate::commands::written(writeln!(out, "{}", report::short(story, style)))?;
+        }
         let record = settings.record_flag();
         crate::commands::written(write!(
             out,
-            "\nEach of these is on record. To see one explained:\n\n    fivegates why demo-guarded{record}\n\n\
+            "Each of these is on record. To see one explained:\n\n    fivegates why demo-guarded{record}\n\n\
              and everything that happened:\n\n    fivegates log {session}{record}\n"
         ))
     })

@@ -160,7 +160,8 @@ mod tests {
     fn check(text: &str, expected: &str) {
         let got = match read(text.as_bytes()) {
             Ok(calls) => {
-                let shown = calls.iter().map(|call| format!("{} {} {}", call.id, call.name, call.arguments.text()));
+                let shown =
+                    calls.iter().map(|call| format!("{} {} {}", call.id, call.name, call.arguments.text()));
                 shown.collect::<Vec<_>>().join(" | ")
             }
             Err(problem) => format!("error: {problem}"),
@@ -184,13 +185,22 @@ mod tests {
         let keys = "a call has `id`, `name` and `arguments`";
         check("{\"id\":\"a", "error: the line ends in the middle of a value");
         check("nonsense", "error: expected ident (column 2)");
-        check("[1]", "error: invalid type: sequence, expected a call or an assistant message, as a JSON object (column 0)");
+        check(
+            "[1]",
+            "error: invalid type: sequence, expected a call or an assistant message, as a JSON object (column 0)",
+        );
         check("{}", &format!("error: missing key `id`; {keys}"));
         check(r#"{"id":"a","name":"t"}"#, &format!("error: missing key `arguments`; {keys}"));
         check(r#"{"id":"a","name":"t","arguments":{},"x":1}"#, &format!("error: unknown key `x`; {keys}"));
         check(r#"{"id":"a","id":"b","name":"t","arguments":{}}"#, "error: duplicate field `id` (column 14)");
-        check(r#"{"id":1,"name":"t","arguments":{}}"#, "error: invalid type: integer `1`, expected a string (column 7)");
-        check(r#"{"id":"","name":"t","arguments":{}}"#, "error: `id` is empty; each call needs an id of its own");
+        check(
+            r#"{"id":1,"name":"t","arguments":{}}"#,
+            "error: invalid type: integer `1`, expected a string (column 7)",
+        );
+        check(
+            r#"{"id":"","name":"t","arguments":{}}"#,
+            "error: `id` is empty; each call needs an id of its own",
+        );
         assert!(read(b"\xff").is_err());
     }
 

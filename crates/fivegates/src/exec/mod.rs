@@ -79,8 +79,9 @@ fn requests(host: &Host, wanted: Vec<Wanted>, seen: &mut HashSet<String>) -> Vec
     wanted
         .into_iter()
         .map(|wanted| {
-            let request = CallRequest::new(wanted.id.as_str(), wanted.name, wanted.arguments, host.cancel.clone())
-                .with_agent(host.scope.id());
+            let request =
+                CallRequest::new(wanted.id.as_str(), wanted.name, wanted.arguments, host.cancel.clone())
+                    .with_agent(host.scope.id());
             // One input is one message as far as ids go (L-09).
             let first = seen.len() >= IDS_MAX || seen.insert(wanted.id);
             if first { request } else { request.as_duplicate() }

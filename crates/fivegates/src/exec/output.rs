@@ -7,6 +7,7 @@ use fivegates_session::journal::denial_json;
 use tokio::io::{AsyncWriteExt, Stdout};
 
 use crate::error::CliError;
+use crate::escape;
 
 /// Standard output, a line at a time.
 pub(super) struct Out(Stdout);
@@ -36,7 +37,8 @@ impl Out {
     }
 
     async fn line(&mut self, value: &Json) -> Result<(), CliError> {
-        let mut text = compact(value);
+        // The same JSON, with everything that is invisible on a terminal written as an escape (invariant 7).
+        let mut text = escape::json(&compact(value));
         text.push('\n');
         let written = async {
             self.0.write_all(text.as_bytes()).await?;

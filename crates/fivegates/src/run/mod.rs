@@ -12,8 +12,8 @@ use fivegates_session::journal::Journal;
 use crate::assemble::Host;
 use crate::cli::{Output, RunArgs};
 use crate::config::Overrides;
-use crate::settings::Settings;
 use crate::error::{CliError, Kind};
+use crate::settings::Settings;
 use crate::signals::Stopped;
 
 pub(crate) use model::{Model, provider};
@@ -63,12 +63,16 @@ fn verdict(end: &TurnEnd, _output: Output) -> Result<(), CliError> {
         TurnEnd::Completed { .. } => Ok(()),
         TurnEnd::MaxTokens { .. } => Err(CliError::failed("the answer was cut at the model's output limit")
             .hint("its calls were not run; ask for less at once")),
-        TurnEnd::Aborted(reason) => Err(CliError::new(Kind::Interrupted, format!("the turn was stopped: {reason}"))),
+        TurnEnd::Aborted(reason) => {
+            Err(CliError::new(Kind::Interrupted, format!("the turn was stopped: {reason}")))
+        }
         TurnEnd::Error(failure) => {
             let kind = match failure.code.as_str() {
                 "RECORD_FAILED" => Kind::Record,
                 "STEP_LIMIT" => Kind::Failed,
-                "MISSING_CREDENTIAL" | "INVALID_CREDENTIAL" | "INVALID_BASE_URL" | "INSECURE_BASE_URL" => Kind::Usage,
+                "MISSING_CREDENTIAL" | "INVALID_CREDENTIAL" | "INVALID_BASE_URL" | "INSECURE_BASE_URL" => {
+                    Kind::Usage
+                }
                 _ => Kind::Model,
             };
             Err(CliError::new(kind, format!("{}: {}", failure.code, failure.message)))

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use fivegates_agent::provider::openai::{OpenAiConfig, OpenAiProvider, Service};
+use fivegates_agent::provider::openai::{OpenAiConfig, OpenAiProvider};
 use fivegates_agent::provider::scripted::ScriptedProvider;
 use fivegates_agent::provider::{ApiKey, Provider, ProviderError};
 
 use crate::config::ModelChoice;
-use crate::settings::Settings;
 use crate::error::{CliError, Kind};
+use crate::settings::Settings;
 
 /// A model that can be asked.
 pub(crate) struct Model {

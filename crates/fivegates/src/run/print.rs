@@ -12,6 +12,9 @@ use crate::cli::Output;
 use crate::error::CliError;
 use crate::escape;
 
+/// How much of an answer is shown at a terminal; all of it is on record.
+const ANSWER: escape::BlockLimits = escape::BlockLimits { chars_max: 4_000_000, lines_max: 100_000 };
+
 /// Characters of arguments and results that progress shows.
 const SHOWN_CHARS: usize = 160;
 
@@ -39,7 +42,7 @@ impl Printer {
             }
             Output::StreamJson => {
                 if let Some(value) = stream(event) {
-                    self.line(&compact(&value));
+                    self.line(&escape::json(&compact(&value)));
                 }
             }
         }
@@ -54,7 +57,7 @@ impl Printer {
         match self.output {
             // A model's text is shown line by line with everything invisible made visible (invariant 7).
             Output::Text if text.is_empty() => {}
-            Output::Text => self.line(&escape::block(text)),
+            Output::Text => self.line(&escape::block(text, ANSWER)),
             Output::Json => {
                 let calls = Json::from(std::mem::take(&mut self.calls));
                 let mut members = vec![
@@ -64,7 +67,7 @@ impl Printer {
                     ("calls", calls),
                 ];
                 members.extend(error_member(end));
-                self.line(&compact(&Json::object(members)));
+                self.line(&escape::json(&compact(&Json::object(members))));
             }
             Output::StreamJson => {}
         }
@@ -117,7 +120,9 @@ fn stream(event: &AgentEvent<'_>) -> Option<Json> {
         AgentEvent::UserMessage { text } => typed("user/message", vec![("text", Json::from(*text))]),
         AgentEvent::Delta(Delta::Text(text)) => typed("assistant/chunk", vec![("text", Json::from(*text))]),
         AgentEvent::Delta(_) => None,
-        AgentEvent::Assistant { turn } => typed("assistant/message", vec![("text", Json::from(turn.text.as_str()))]),
+        AgentEvent::Assistant { turn } => {
+            typed("assistant/message", vec![("text", Json::from(turn.text.as_str()))])
+        }
         AgentEvent::Call { id, name, arguments } => typed(
             "tool/call",
             vec![("id", Json::from(*id)), ("name", Json::from(*name)), ("arguments", Json::from(*arguments))],

@@ -21,7 +21,8 @@ fn the_nearest_file_upward_is_the_projects_and_the_users_is_never_one() {
     // In a folder below the user's own file, or with a link to it, it is the user's and may loosen.
     let place = Place::new().user("permission = \"allow\"\n");
     let user_path = place.user_path();
-    let below = Sources { cwd: user_path.parent().unwrap().to_owned(), user: Some(user_path.clone()), only: None };
+    let below =
+        Sources { cwd: user_path.parent().unwrap().to_owned(), user: Some(user_path.clone()), only: None };
     let linked = Sources { cwd: place.sources.cwd.clone(), user: Some(user_path.clone()), only: None };
     symlink(&user_path, place.project_path()).unwrap();
     for sources in [below, linked] {

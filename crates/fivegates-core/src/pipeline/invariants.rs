@@ -1,0 +1,76 @@
+//! What must hold of every call, whatever is mounted. The types keep most of it; this is the rest.
+
+use crate::call::{Call, Met, Stage};
+use crate::content::Block;
+use crate::outcome::Ending;
+
+/// Checks a call that is about to be published, in debug builds and tests.
+///
+/// A violation is a fault of the pipeline, never of a tool or a listener, so it ends the test run.
+pub(super) fn check(call: &Call, ending: &Ending) {
+    if cfg!(debug_assertions) {
+        let violation = order(&call.met()).or_else(|| sealed(call, ending));
+        debug_assert!(violation.is_none(), "call \"{}\" of \"{}\": {violation:?}", call.id(), call.name());
+    }
+}
+
+/// Gates in their order, each once: gate 3 may run several attempts, but only as one stage.
+fn order(met: &[Met]) -> Option<&'static str> {
+    let places =
+        |stage: Stage| met.iter().enumerate().filter(move |(_, met)| met.stage == stage).map(|(at, _)| at);
+    let first = |stage: Stage| places(stage).next();
+    let decided = met.iter().filter(|met| met.stage == Stage::PreExecute).count();
+    if decided > 1 {
+        return Some("tools/pre-execute repeated for one execution");
+    }
+    let pre = first(Stage::PreExecute);
+    let around = [first(Stage::Execute), first(Stage::Body)].into_iter().flatten().min();
+    if let Some(around) = around
+        && pre.is_none_or(|pre| pre > around)
+    {
+        return Some("tools/execute must follow tools/pre-execute");
+    }
+    if let Some(post) = first(Stage::PostExecute)
+        && pre.is_none_or(|pre| pre > post)
+    {
+        return Some("tools/post-execute must follow tools/pre-execute or tools/execute");
+    }
+    if first(Stage::Result).is_some() {
+        return Some("tools/result repeated for one execution");
+    }
+    None
+}
+
+fn sealed(call: &Call, ending: &Ending) -> Option<&'static str> {
+    if call.id().as_str().is_empty() {
+        return Some("tools/result needs a call id");
+    }
+    if call.name().as_str().is_empty() {
+        return Some("tools/result needs a tool name");
+    }
+    let untyped = |block: &Block| matches!(block, Block::Other(value) if value.get("type").is_none());
+    ending.content().iter().any(untyped).then_some("tools/result content needs a type in every block")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(stages: &[Stage], expected: Option<&str>) {
+        let met =
+            |stage: &Stage| Met { stage: *stage, by: None, verdict: "passed", code: None, reason: None };
+        assert_eq!(order(&stages.iter().map(met).collect::<Vec<_>>()), expected, "{stages:?}");
+    }
+
+    #[test]
+    fn the_order_of_the_gates() {
+        use Stage::{Admit, Body, Execute, Guards, PostExecute, PreExecute, Result};
+        check(&[], None);
+        check(&[Admit, PreExecute, Guards, Body, Execute, PostExecute], None);
+        check(&[Admit, PreExecute, PreExecute], Some("tools/pre-execute repeated for one execution"));
+        check(&[Body, PreExecute], Some("tools/execute must follow tools/pre-execute"));
+        check(&[Execute], Some("tools/execute must follow tools/pre-execute"));
+        check(&[PostExecute], Some("tools/post-execute must follow tools/pre-execute or tools/execute"));
+        check(&[PreExecute, PostExecute, Result], Some("tools/result repeated for one execution"));
+    }
+}

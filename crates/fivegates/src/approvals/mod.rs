@@ -1,0 +1,39 @@
+//! Who answers an ask, and what is written about it.
+//!
+//! [`TerminalApprover`] asks the person at the terminal; [`Unavailable`] stands where there is none. [`Recorded`] goes around
+//! either: it applies the policy and writes the pair of events without which no grant is returned.
+
+mod page;
+mod recorded;
+mod terminal;
+mod tty;
+mod unavailable;
+
+use std::io::{IsTerminal as _, stderr, stdin};
+use std::sync::Arc;
+
+use fivegates_core::ports::Approver;
+
+#[cfg(test)]
+pub(crate) use recorded::ApprovalPolicy;
+pub(crate) use recorded::Recorded;
+pub(crate) use terminal::TerminalApprover;
+pub(crate) use unavailable::Unavailable;
+
+/// The id of the person at the terminal in the record.
+pub(crate) const TERMINAL_ID: &str = "terminal";
+
+/// The person at the terminal, where stdin and stderr are one and it can be opened; else nobody.
+///
+/// Calls that come through stdin leave no person there to be expected, and a person who does not see stderr would be
+/// asked without its context.
+pub(crate) fn terminal_or_nobody() -> Arc<dyn Approver> {
+    let expected = stdin().is_terminal() && stderr().is_terminal();
+    match expected.then(TerminalApprover::open).flatten() {
+        Some(person) => Arc::new(person),
+        None => Arc::new(Unavailable::new()),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,4 @@
+mod commands;
+mod odd;
+mod real;
+mod support;
