@@ -24,6 +24,7 @@ fn plain(more: &[(&str, &str)]) -> String {
     line
 }
 
+#[expect(clippy::unwrap_used, reason = "a helper of tests")]
 fn pending() -> Pending {
     Pending::committed().unwrap()
 }

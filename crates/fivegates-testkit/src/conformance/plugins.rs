@@ -17,14 +17,8 @@ use super::world::{Stage, World, refused};
 #[derive(Debug, Default)]
 pub struct Mounted {
     listeners: Vec<Registration>,
-    repeat: Option<repeat_reminder::Mounted>,
-}
-
-impl Mounted {
-    /// Tells whether nothing is mounted.
-    pub fn is_empty(&self) -> bool {
-        self.listeners.is_empty() && self.repeat.is_none()
-    }
+    /// Only kept: no user speaks within a scenario.
+    _repeat: Option<repeat_reminder::Mounted>,
 }
 
 /// Mounts what is asked for.
@@ -44,7 +38,7 @@ pub fn mount(world: &World, plugins: &Plugins) -> Result<Mounted, Stop> {
     }
     if let Some(settings) = &plugins.repeat {
         let reminder = repeat_reminder::mount(&world.registry, repeat(settings)?);
-        mounted.repeat = Some(reminder.map_err(|error| refused("plugin `repeat`", &error))?);
+        mounted._repeat = Some(reminder.map_err(|error| refused("plugin `repeat`", &error))?);
     }
     Ok(mounted)
 }

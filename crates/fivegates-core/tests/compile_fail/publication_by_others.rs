@@ -1,0 +1,4 @@
+//! Nobody else publishes.
+use fivegates_core::pipeline::publish::publish;
+
+fn main() {}
