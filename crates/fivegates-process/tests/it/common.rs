@@ -63,8 +63,16 @@ fn stat(pid: u32) -> Option<(char, u32)> {
     Some((fields.next()?.chars().next()?, fields.next()?.parse().ok()?))
 }
 
-/// This test binary as a program: an embedder that runs one ignored test, named with its module.
+/// Set for a test that is the part of an embedder; it does nothing when it is run by itself.
+const PART: &str = "RUN_THE_PART_OF_THE_EMBEDDER";
+
+/// Tells whether the test that asks runs as the part of an embedder.
+pub(crate) fn is_embedded() -> bool {
+    std::env::var_os(PART).is_some()
+}
+
+/// This test binary as a program: an embedder that runs one test, named with its module.
 pub(crate) fn embedder(test: &str) -> Spec {
     let exe = std::env::current_exe().unwrap();
-    spec(exe.to_str().unwrap()).args(["--ignored", "--exact", "--nocapture", test])
+    spec(exe.to_str().unwrap()).args(["--exact", "--nocapture", test]).env(PART, "1")
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::future::pending;
 
-use crate::common::{bash, embedder, eventually, is_live, run, spec, stdout};
+use crate::common::{bash, embedder, eventually, is_embedded, is_live, run, spec, stdout};
 use fivegates_process::{EnvPolicy, Runner};
 
 fn variables(text: &str) -> BTreeMap<&str, &str> {
@@ -26,9 +26,12 @@ async fn secrets_of_the_parent_are_not_inherited() {
     assert!(seen.contains_key("PATH"));
 }
 
+/// The part of the embedder in secrets_of_the_parent_are_not_inherited.
 #[tokio::test]
-#[ignore = "the part of the embedder in secrets_of_the_parent_are_not_inherited"]
 async fn prints_the_environment_of_a_program() {
+    if !is_embedded() {
+        return;
+    }
     assert_eq!(std::env::var("SECRET_X").as_deref(), Ok("leak"), "the embedder has it");
     assert_eq!(std::env::var("FIVEGATES_API_KEY").as_deref(), Ok("leak"));
     println!("{}", stdout(&run(spec("env")).await));
@@ -91,9 +94,12 @@ async fn a_program_dies_with_the_process_that_started_it() {
     eventually("the program of the killed embedder has ended", || !is_live(pid)).await;
 }
 
+/// The part of the embedder in a_program_dies_with_the_process_that_started_it.
 #[tokio::test]
-#[ignore = "the part of the embedder in a_program_dies_with_the_process_that_started_it"]
 async fn is_killed_while_a_program_runs() {
+    if !is_embedded() {
+        return;
+    }
     let script = bash("trap '' TERM HUP; echo $$; exec sleep 1000 >/dev/null 2>&1");
     let observe = |_, chunk: &[u8]| {
         println!("pid={}", str::from_utf8(chunk).unwrap());
