@@ -192,7 +192,7 @@ mod tests {
         check("{}", &format!("error: missing key `id`; {keys}"));
         check(r#"{"id":"a","name":"t"}"#, &format!("error: missing key `arguments`; {keys}"));
         check(r#"{"id":"a","name":"t","arguments":{},"x":1}"#, &format!("error: unknown key `x`; {keys}"));
-        check(r#"{"id":"a","id":"b","name":"t","arguments":{}}"#, "error: duplicate field `id` (column 14)");
+        check(r#"{"id":"a","id":"b","name":"t","arguments":{}}"#, "error: duplicate field `id` (column 18)");
         check(
             r#"{"id":1,"name":"t","arguments":{}}"#,
             "error: invalid type: integer `1`, expected a string (column 7)",

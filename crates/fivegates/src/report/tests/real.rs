@@ -47,7 +47,7 @@ async fn a_call_that_is_allowed() {
       │ {"text":"two\nlines"}
 
       admit               admitted
-      tools/pre-execute   allowed by `permission`
+      tools/pre-execute   allowed
       approval            nobody was asked
       guards              passed
       tools/execute       passed
@@ -136,7 +136,7 @@ async fn a_call_that_a_guard_denies() {
       │ {"text":"rm -rf /"}
 
       admit               admitted
-      tools/pre-execute   allowed by `permission`
+      tools/pre-execute   allowed
       approval            nobody was asked
       guards              denied by `no-rm` [NO_RM]
                           `rm -rf` is never run
@@ -164,7 +164,7 @@ async fn a_failure_that_gate_4_blocks_keeps_its_code_in_the_story() {
       (nothing)
 
       admit               admitted
-      tools/pre-execute   allowed by `permission`
+      tools/pre-execute   allowed
       approval            nobody was asked
       guards              passed
       tools/execute       passed
