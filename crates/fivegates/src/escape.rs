@@ -1,6 +1,6 @@
 //! Text from elsewhere, made safe to show: what a terminal would obey or an eye would miss becomes visible (invariant 7).
 //!
-//! Whatever a model, a tool, a file name or the record says goes through [`line`], [`block`] or [`json`] before it is
+//! Whatever a model, a tool, a file name or the record says goes through [`line()`], [`block`] or [`json`] before it is
 //! printed. Only what is shown changes; what runs is the original.
 
 use std::fmt::Write as _;
