@@ -42,3 +42,4 @@ pub use store::Store;
 pub use verify::{Fault, Verdict};
 
 pub mod journal;
+pub mod repair;

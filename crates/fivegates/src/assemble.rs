@@ -11,6 +11,7 @@ use fivegates_core::registry::{Registration, Registry, Scope};
 use fivegates_plugins::{deadline, deny_tools, permission};
 use fivegates_process::Runner;
 use fivegates_session::journal::{Entry, Journal, SessionJournal, types};
+use fivegates_session::repair::{Live, repair_abandoned};
 use fivegates_session::{NewSession, OpenOptions, SessionId, Store};
 
 use crate::error::CliError;
@@ -30,6 +31,8 @@ pub(crate) struct Host {
     pub(crate) cancel: Cancel,
     mounted: Vec<Registration>,
     store: Store,
+    /// Says that this session has a living writer.
+    live: Live,
 }
 
 /// Who answers asks.
@@ -56,14 +59,25 @@ pub(crate) fn open_record(settings: &Settings) -> Result<Store, CliError> {
 /// Puts everything together, and begins the session on record with the policy in force.
 pub(crate) async fn assemble(settings: &Settings, store: Store, purpose: Purpose) -> Result<Host, CliError> {
     let workspace = settings.workspace();
+    let repaired = repair_abandoned(&store).await.map_err(CliError::record)?;
+    for closed in repaired.iter().filter(|closed| closed.results > 0) {
+        let (session, results) = (closed.session, closed.results);
+        crate::say(&format!(
+            "session {session} ended with {results} calls open; each is closed on record now"
+        ));
+    }
     let session = SessionId::generate().map_err(CliError::record)?;
+    let live = Live::hold(store.path(), session).map_err(CliError::record)?;
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let header = NewSession {
         id: session,
         created_at_ms: i64::try_from(since.as_millis()).unwrap_or(i64::MAX),
         kind: purpose.kind.to_owned(),
         cwd: Some(workspace.display().to_string()),
-        meta: compact(&Json::object([("version", Json::from(env!("CARGO_PKG_VERSION")))])),
+        meta: compact(&Json::object([
+            ("version", Json::from(env!("CARGO_PKG_VERSION"))),
+            ("intents", Json::from(true)),
+        ])),
     };
     let journal = Arc::new(SessionJournal::new(store.begin(header).map_err(CliError::record)?));
     record_policy(&journal, settings).await?;
@@ -83,7 +97,7 @@ pub(crate) async fn assemble(settings: &Settings, store: Store, purpose: Purpose
         .on_warning(|text| crate::say(&crate::escape::line(text, 2_000)))
         .build();
     let (source, cancel) = CancelSource::new();
-    Ok(Host { registry, pipeline, scope, journal, session, source, cancel, mounted, store })
+    Ok(Host { registry, pipeline, scope, journal, session, source, cancel, mounted, store, live })
 }
 
 /// Mounts tools and plugins: one line each.
@@ -127,6 +141,13 @@ impl Host {
         }
         drop(self.mounted);
         drop(self.journal);
-        self.store.close().await.map_err(CliError::record)
+        let closed = self.store.close().await.map_err(CliError::record);
+        if open == 0 {
+            drop(self.live);
+        } else {
+            // Calls that did not come to their end are closed by whoever opens the record next.
+            self.live.leave();
+        }
+        closed
     }
 }

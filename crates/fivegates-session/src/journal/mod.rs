@@ -45,6 +45,10 @@ pub mod types {
     pub const USER_MESSAGE: &str = "user/message";
     /// What the model answered.
     pub const ASSISTANT_MESSAGE: &str = "assistant/message";
+    /// A human is asked about a call.
+    pub const APPROVAL_ASKED: &str = "approval/asked";
+    /// What came of asking.
+    pub const APPROVAL_DECIDED: &str = "approval/decided";
     /// The policy in force.
     pub const PERMISSION_PRESET: &str = "permission/preset";
 }

@@ -12,13 +12,13 @@ use fivegates_core::gates::{GateError, Reply};
 use fivegates_core::ids::ComponentId;
 use fivegates_core::json::Json;
 use fivegates_core::ports::{ApprovalRequest, Approver, RecordError};
-use fivegates_session::journal::{Entry, Journal};
+use fivegates_session::journal::{Entry, Journal, types};
 use tokio::sync::oneshot;
 
 /// Somebody is asked whether a call may run.
-pub(crate) const APPROVAL_ASKED: &str = "approval/asked";
+pub(crate) const APPROVAL_ASKED: &str = types::APPROVAL_ASKED;
 /// How that ended.
-pub(crate) const APPROVAL_DECIDED: &str = "approval/decided";
+pub(crate) const APPROVAL_DECIDED: &str = types::APPROVAL_DECIDED;
 
 /// Who answers in the place of an approver.
 const POLICY: &str = "approval-policy";

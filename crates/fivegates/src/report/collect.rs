@@ -11,9 +11,9 @@ use super::payload::{flag, number, seq_of, text};
 use super::story::{Approval, CallStory, Denied, Ended, Intent, MetStage};
 
 /// Somebody was asked.
-pub(crate) const APPROVAL_ASKED: &str = "approval/asked";
+pub(crate) const APPROVAL_ASKED: &str = types::APPROVAL_ASKED;
 /// Somebody answered, or nobody did.
-pub(crate) const APPROVAL_DECIDED: &str = "approval/decided";
+pub(crate) const APPROVAL_DECIDED: &str = types::APPROVAL_DECIDED;
 
 /// Builds stories of events that are pushed in order.
 pub(crate) struct Collector {

@@ -7,6 +7,7 @@ mod agent_loop;
 mod json;
 mod pipeline;
 mod registry;
+mod repair;
 mod schema;
 
 use std::future::Future;
@@ -48,6 +49,7 @@ pub fn run(scenario: &Scenario) -> Result<Ran, Stop> {
         "loop" => on_paused_clock(agent_loop::run(scenario)),
         "registry" => on_paused_clock(registry::run(scenario)),
         "json" => json::run(scenario),
+        "repair" => repair::run(scenario),
         "schema" => schema::run(scenario),
         other => Part::of_driver(other).map(Ran::Missing).ok_or_else(|| Stop::unknown("driver", other)),
     }
