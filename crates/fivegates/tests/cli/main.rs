@@ -1,0 +1,18 @@
+//! Every command as a person or a script runs it: the built program, its exit statuses, its output and its record.
+
+mod program;
+mod support;
+
+mod demo;
+mod exec;
+mod looking;
+mod run_scripted;
+mod run_served;
+
+mod bad_input;
+mod configuration;
+mod hostile;
+mod record;
+mod signals;
+
+mod conformance;
