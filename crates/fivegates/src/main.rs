@@ -33,9 +33,9 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(Ended { error, status }) => {
             if let Some(error) = error {
-                say(&format!("error: {}", escape::line(&error.message, MESSAGE_CHARS_MAX)));
+                say(&format!("error: {}", escape::block(&error.message, MESSAGE)));
                 if let Some(hint) = error.hint {
-                    say(&format!("hint: {}", escape::line(&hint, MESSAGE_CHARS_MAX)));
+                    say(&format!("hint: {}", escape::line(&hint, MESSAGE.chars_max)));
                 }
             }
             ExitCode::from(status)
@@ -43,8 +43,8 @@ fn main() -> ExitCode {
     }
 }
 
-/// Characters of an error that are shown.
-const MESSAGE_CHARS_MAX: usize = 4_000;
+/// How much of an error is shown; one about a file shows the place in it, in lines of its own.
+const MESSAGE: escape::BlockLimits = escape::BlockLimits { chars_max: 4_000, lines_max: 12 };
 
 /// How the program ends when it did not succeed.
 struct Ended {
