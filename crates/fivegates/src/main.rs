@@ -23,12 +23,16 @@ use std::io::Write as _;
 use std::process::ExitCode;
 
 use clap::Parser as _;
+use clap::error::ErrorKind;
 
 use cli::Cli;
 use error::CliError;
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return refused(&error),
+    };
     match commands::dispatch(cli) {
         Ok(()) => ExitCode::SUCCESS,
         Err(Ended { error, status }) => {
@@ -42,6 +46,20 @@ fn main() -> ExitCode {
         }
     }
 }
+
+/// Help goes out as it is; an error quotes the command line, which may come from a script and hold anything.
+fn refused(error: &clap::Error) -> ExitCode {
+    if !error.use_stderr() || error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
+        error.exit();
+    }
+    let text = error.render().to_string();
+    // Where standard error is closed nobody listens.
+    let _ = write!(std::io::stderr().lock(), "{}", escape::block(&text, REFUSAL));
+    ExitCode::from(error::Kind::Usage.status())
+}
+
+/// How much of an error about the command line is shown.
+const REFUSAL: escape::BlockLimits = escape::BlockLimits { chars_max: 8_000, lines_max: 60 };
 
 /// How much of an error is shown; one about a file shows the place in it, in lines of its own.
 const MESSAGE: escape::BlockLimits = escape::BlockLimits { chars_max: 4_000, lines_max: 12 };
