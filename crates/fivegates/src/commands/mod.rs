@@ -33,7 +33,7 @@ pub(crate) fn dispatch(cli: Cli) -> Result<(), Ended> {
         }
         Command::Exec(args) => {
             let settings = settings(common, Some(&args.policy), Overrides::default())?;
-            on_host(&settings, "exec", async |host, _| exec::run(host, &args).await)
+            on_host(&settings, "exec", async |host, _| exec::run(host, &settings, &args).await)
         }
         Command::Why(args) => with_reader(common, |reader, out| {
             why::run(reader, &args.call_id, args.session.as_deref(), out, format(args.json))

@@ -204,10 +204,7 @@ mod tests {
             r#"{"id":"","name":"t","arguments":{}}"#,
             "error: `id` is empty; each call needs an id of its own",
         );
-        check(
-            r#"{"id":"a","name":"","arguments":{}}"#,
-            "error: `name` is empty; each call names its tool",
-        );
+        check(r#"{"id":"a","name":"","arguments":{}}"#, "error: `name` is empty; each call names its tool");
         assert!(read(b"\xff").is_err());
     }
 
