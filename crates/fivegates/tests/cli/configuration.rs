@@ -10,11 +10,47 @@ fn errors_show_the_line_and_the_column() {
         place.file("fivegates.toml", content);
         place.shown(&place.done(&["tools"]))
     };
-    insta::assert_snapshot!(shown("permission = \"ask\"\nperm = 3\n"), @"");
-    insta::assert_snapshot!(shown("[bash]\ntimeout_ms = 1\ntimeout_ms = 2\n"), @"");
-    insta::assert_snapshot!(shown("[bash]\ntimeout_ms = \"soon\"\n"), @"");
+    insta::assert_snapshot!(shown("permission = \"ask\"\nperm = 3\n"), @r#"
+    --- stderr
+    fivegates: error: unknown key `perm`
+     --> [ROOT]/work/fivegates.toml:2:1
+      |
+    2 | perm = 3
+      | ^^^^
+    fivegates: hint: a file may hold `permission`, `[model]`, `[bash]`, `[files]`, `[record]`, `[waits]`, `[limits]`, `[deadline]`, `[[guard]]`
+    --- status 2
+    "#);
+    insta::assert_snapshot!(shown("[bash]\ntimeout_ms = 1\ntimeout_ms = 2\n"), @r#"
+    --- stderr
+    fivegates: error: duplicate key `timeout_ms`
+     --> [ROOT]/work/fivegates.toml:3:1
+      |
+    3 | timeout_ms = 2
+      | ^^^^^^^^^^
+    fivegates: hint: say it once
+    --- status 2
+    "#);
+    insta::assert_snapshot!(shown("[bash]\ntimeout_ms = \"soon\"\n"), @r#"
+    --- stderr
+    fivegates: error: `bash.timeout_ms` cannot be a text in quotes
+     --> [ROOT]/work/fivegates.toml:2:14
+      |
+    2 | timeout_ms = "soon"
+      |              ^^^^^^
+    fivegates: hint: it takes a whole number from 1 to 86400000
+    --- status 2
+    "#);
     // A project cannot loosen what holds for its user.
-    insta::assert_snapshot!(shown("permission = \"allow\"\n"), @"");
+    insta::assert_snapshot!(shown("permission = \"allow\"\n"), @r#"
+    --- stderr
+    fivegates: error: a project's file may not say this for `permission`
+     --> [ROOT]/work/fivegates.toml:1:14
+      |
+    1 | permission = "allow"
+      |              ^^^^^^^
+    fivegates: hint: put it into your own `fivegates.toml` in $XDG_CONFIG_HOME/fivegates (or ~/.config/fivegates), or give `--set permission=...`
+    --- status 2
+    "#);
 }
 
 #[test]
@@ -34,9 +70,14 @@ fn a_project_tightens_and_the_user_may_loosen() {
     let place = Place::new();
     place.user_config("permission = \"allow\"\n");
     let codes = |arguments: &[&str]| {
-        let lines = bash("c1", "true") + "\n" + &call("c2", "write", &json!({"file_path": "w", "content": ""}));
+        let lines =
+            bash("c1", "true") + "\n" + &call("c2", "write", &json!({"file_path": "w", "content": ""}));
         let done = place.start(arguments).stdin(lines).done().status(0);
-        let codes = done.json_lines().iter().map(|line| line["denial"]["code"].as_str().unwrap_or("-").to_owned()).collect::<Vec<_>>();
+        let codes = done
+            .json_lines()
+            .iter()
+            .map(|line| line["denial"]["code"].as_str().unwrap_or("-").to_owned())
+            .collect::<Vec<_>>();
         codes.join(" ")
     };
     assert_eq!(codes(&["exec"]), "- -");

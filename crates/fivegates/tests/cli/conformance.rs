@@ -6,8 +6,12 @@ use std::sync::Arc;
 use fivegates_core::call::{Arguments, CallRequest};
 use fivegates_core::cancel::CancelSource;
 use fivegates_core::content::Block;
+use fivegates_core::decision::ApprovalOutcome;
+use fivegates_core::gates::Reply;
+use fivegates_core::ids::ComponentId;
 use fivegates_core::json::{Json, compact};
 use fivegates_core::pipeline::Pipeline;
+use fivegates_core::ports::{ApprovalRequest, Approver};
 use fivegates_core::registry::Registry;
 use fivegates_plugins::{deadline, permission};
 use fivegates_process::Runner;
@@ -31,6 +35,19 @@ const CALLS: &[(&str, &str, &str)] = &[
     ("k11", "read", "[[[["),
 ];
 
+/// Answers as the program does without a terminal.
+struct Nobody(ComponentId);
+
+impl Approver for Nobody {
+    fn id(&self) -> &ComponentId {
+        &self.0
+    }
+
+    fn request<'a>(&'a self, _: &'a ApprovalRequest<'a>) -> Reply<'a, ApprovalOutcome> {
+        Reply::ready(ApprovalOutcome::Unavailable)
+    }
+}
+
 fn prepare(folder: &Path) {
     std::fs::write(folder.join("notes.txt"), "one\ntwo\n").unwrap();
 }
@@ -43,7 +60,7 @@ async fn library(folder: &Path, mode: permission::Mode) -> Vec<Value> {
     mounted.extend(permission::mount(&registry, permission::Config { mode }));
     mounted.extend(deadline::mount(&registry, deadline::Config::default()).unwrap());
     let scope = registry.scope("exec", None);
-    let pipeline = Pipeline::builder(registry.clone()).build();
+    let pipeline = Pipeline::builder(registry.clone()).approver(Arc::new(Nobody("nobody".into()))).build();
     let (_source, cancel) = CancelSource::new();
     let mut results = Vec::new();
     for (id, name, arguments) in CALLS {

@@ -57,7 +57,8 @@ fn a_record_elsewhere_is_named_in_the_printed_commands() {
     let place = Place::new();
     for path in [place.root().join("my record.sqlite"), place.root().join("plain.sqlite")] {
         let path = path.display().to_string();
-        let flag = if path.contains(' ') { format!(" --record '{path}'") } else { format!(" --record {path}") };
+        let flag =
+            if path.contains(' ') { format!(" --record '{path}'") } else { format!(" --record {path}") };
         check(&place, &["demo", "--record", &path], &flag);
         place.record_is_readable_at(path.as_ref());
     }
@@ -78,5 +79,32 @@ fn the_guarded_call_is_explained() {
     let place = Place::new();
     place.done(&["demo"]).status(0);
     let why = place.done(&["why", "demo-guarded"]);
-    insta::assert_snapshot!(place.shown(&why), @"");
+    insta::assert_snapshot!(place.shown(&why), @r#"
+    call `demo-guarded` of bash was denied by `demo/no-recursive-delete`
+    [NO_RECURSIVE_DELETE] after [N] ms
+      session    [SESSION], event 21
+      when       [TIME], turn 1, step 3
+      denial     guard: recursive deletion is never allowed here
+      arguments
+      │ {"command": "ls; rm -rf .", "description": "Clear the directory"}
+
+      admit               admitted
+      tools/pre-execute   asked by `permission`
+                          tool `bash` needs approval in permission mode `ask`: it
+                          may change or destroy things, also beyond this machine
+      approval            allowed-once by `demo/stagehand`
+      guards              denied by `demo/no-recursive-delete` [NO_RECURSIVE_DELETE]
+                          recursive deletion is never allowed here
+      tools/execute       not reached
+      body                not reached
+      tools/post-execute  accepted
+      finalizeContent     unchanged
+      egress              no filter
+      tools/result        published an error
+
+    the model was told:
+      │ Error: recursive deletion is never allowed here
+    --- stderr
+    --- status 0
+    "#);
 }

@@ -20,9 +20,41 @@ fn the_line_of_the_issue() {
     let place = Place::new();
     let script = r#"printf '%s\n' '{"id":"c1","name":"bash","arguments":"{\"command\":\"echo hi\",\"description\":\"say hi\"}"}' '{"id":"c2","name":"nope","arguments":{}}' | "$0" exec --permission allow -"#;
     let done = place.script(script, &[]).done();
-    insta::assert_snapshot!(place.shown(&done), @"");
+    insta::assert_snapshot!(place.shown(&done), @r#"
+    {"id":"c1","name":"bash","outcome":"success","code":null,"content":[{"type":"text","text":"hi"}],"denial":null,"stages":["admit","tools/pre-execute","guards","body","tools/post-execute","tools/result"]}
+    {"id":"c2","name":"nope","outcome":"error","code":"UNKNOWN_TOOL","content":[{"type":"text","text":"Error: unknown tool \"nope\""}],"denial":null,"stages":["admit","tools/pre-execute","guards","body","tools/post-execute","tools/result"]}
+    --- stderr
+    fivegates: permission mode allow (the command line): every call runs without being asked about
+    fivegates: commands are not confined: they run with your own rights
+    --- status 0
+    "#);
     let why = place.done(&["why", "c2"]);
-    insta::assert_snapshot!(place.shown(&why), @"");
+    insta::assert_snapshot!(place.shown(&why), @r#"
+    call `c2` of nope failed [UNKNOWN_TOOL] after [N] ms
+      session    [SESSION], event 5
+      when       [TIME]
+      error      ToolNotFoundError
+      arguments
+      │ {}
+
+      admit               admitted
+      tools/pre-execute   allowed by `permission`
+                          permission mode allow
+      approval            nobody was asked
+      guards              none mounted
+      tools/execute       passed
+      body                not run [UNKNOWN_TOOL]
+                          unknown tool "nope"
+      tools/post-execute  accepted [UNKNOWN_TOOL before and after]
+      finalizeContent     unchanged
+      egress              no filter
+      tools/result        published an error
+
+    the model was told:
+      │ Error: unknown tool "nope"
+    --- stderr
+    --- status 0
+    "#);
     place.record_is_readable();
 }
 
@@ -66,7 +98,8 @@ fn calls_come_from_a_file_or_a_message_in_their_order() {
 #[test]
 fn an_id_that_comes_again_is_refused() {
     let place = Place::new();
-    let done = place.exec("allow", &[bash("c1", "echo one >> n"), bash("c1", "echo two >> n"), bash("c2", "cat n")]);
+    let done =
+        place.exec("allow", &[bash("c1", "echo one >> n"), bash("c1", "echo two >> n"), bash("c2", "cat n")]);
     assert_eq!(
         brief(&done.status(0).json_lines()),
         [
@@ -91,11 +124,8 @@ fn modes_decide_what_runs() {
         let place = Place::new();
         place.file("notes.txt", "n\n");
         let done = place.exec(mode, &lines(mode)).status(0);
-        let codes: Vec<Option<String>> = done
-            .json_lines()
-            .iter()
-            .map(|line| line["denial"]["code"].as_str().map(str::to_owned))
-            .collect();
+        let codes: Vec<Option<String>> =
+            done.json_lines().iter().map(|line| line["denial"]["code"].as_str().map(str::to_owned)).collect();
         assert_eq!(codes, expected.map(|code| code.map(str::to_owned)), "{}", done.stdout);
         let made = place.work().join("made.txt").exists() || place.work().join("made-too.txt").exists();
         assert_eq!(made, mode == "allow");
@@ -128,7 +158,8 @@ fn another_workspace() {
     let place = Place::new();
     fs::create_dir(place.work().join("there")).unwrap();
     let line = bash("c1", "pwd") + "\n";
-    let done = place.start(&["exec", "--permission=allow", "--workspace", "there"]).stdin(line).done().status(0);
+    let done =
+        place.start(&["exec", "--permission=allow", "--workspace", "there"]).stdin(line).done().status(0);
     assert!(told(&done.json_lines()[0]).ends_with("/work/there"), "{}", done.stdout);
     place.file("plain", "");
     for (name, what) in [("nowhere", "cannot be used"), ("plain", "is not a directory")] {
@@ -141,7 +172,13 @@ fn another_workspace() {
 fn input_that_cannot_be_read_is_a_usage_error() {
     let place = Place::new();
     let done = place.done(&["exec", "gone.jsonl"]);
-    insta::assert_snapshot!(place.shown(&done), @"");
+    insta::assert_snapshot!(place.shown(&done), @r#"
+    --- stderr
+    fivegates: commands are not confined: they run with your own rights
+    fivegates: error: cannot read `gone.jsonl`: No such file or directory (os error 2)
+    fivegates: hint: name a file of JSON lines, or - for standard input
+    --- status 2
+    "#);
     place.done(&["exec", "."]).status(2);
     // A closed or empty input holds no calls.
     for script in [r#""$0" exec - <&-"#, r#""$0" exec - </dev/null"#] {
@@ -153,7 +190,8 @@ fn input_that_cannot_be_read_is_a_usage_error() {
 #[test]
 fn secrets_of_the_environment_do_not_reach_commands() {
     let place = Place::new();
-    let start = place.start(&["exec", "--permission", "allow"]).stdin(bash("c1", "env; cat /proc/$$/environ") + "\n");
+    let start =
+        place.start(&["exec", "--permission", "allow"]).stdin(bash("c1", "env; cat /proc/$$/environ") + "\n");
     let start = start.env("SECRET_X", "hush-1").env("DEEPSEEK_API_KEY", "hush-2");
     let done = start.env("OPENAI_API_KEY", "hush-3").env("FIVEGATES_KEY", "hush-4").done().status(0);
     let told = told(&done.json_lines()[0]);

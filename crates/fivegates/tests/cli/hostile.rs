@@ -75,8 +75,8 @@ fn the_same_lines_do_change_something_where_that_is_allowed() {
     let place = Place::new();
     place.file("kept.txt", "kept\n");
     place.exec("allow", &hostile_lines(&place)).status(1);
-    assert!(place.work().join("made").exists() && !place.work().join("kept.txt").exists());
-    assert!(!tree(&place.work()).is_empty());
+    assert!(place.work().join("made").exists() && place.root().join("escaped").exists());
+    assert_ne!(std::fs::read_to_string(place.work().join("kept.txt")).unwrap_or_default(), "kept\n");
 }
 
 #[test]
@@ -93,7 +93,8 @@ fn a_model_changes_nothing_in_read_only() {
 }
 
 /// Escape sequences, a title, an eight-bit control, direction and invisible characters, a bell and a carriage return.
-const RAW: &str = "\u{1b}[31mred\u{1b}]0;title\u{7}\u{9b}2J\u{202e}moc\u{2066}\u{200b}\u{feff}\u{2028}\r\u{8}\u{0}end";
+const RAW: &str =
+    "\u{1b}[31mred\u{1b}]0;title\u{7}\u{9b}2J\u{202e}moc\u{2066}\u{200b}\u{feff}\u{2028}\r\u{8}\u{0}end";
 
 #[test]
 fn nothing_raw_reaches_a_terminal_from_calls() {
@@ -110,12 +111,12 @@ fn nothing_raw_reaches_a_terminal_from_calls() {
         format!("{{\"id\":\"c6\",\"{RAW}\":1}}"),
         RAW.to_owned(),
     ];
+    place.exec("ask", &lines).status(1);
     let done = place.exec("allow", &lines).status(1);
     // What a program reads is exact all the same.
     let parsed = done.json_lines();
-    assert_eq!((&parsed[0]["id"], &parsed[0]["code"]), (&json!(id.clone()), &json!("UNKNOWN_TOOL")));
+    assert_eq!((&parsed[0]["id"], &parsed[0]["code"]), (&json!(id), &json!("UNKNOWN_TOOL")));
     assert!(crate::support::told(&parsed[3]).contains("\u{1b}[31m\u{202e}"), "{}", parsed[3]);
-    place.exec("ask", &lines).status(1);
     for format in [&[][..], &["--json"]] {
         for id in [&id.replace('\0', ""), "c2", "c3", "c4", "c5"] {
             place.done(&[&["why", id], format].concat());
@@ -138,7 +139,16 @@ fn nothing_raw_reaches_a_terminal_from_a_model() {
     ]);
     place.file("t.json", json!({"turns": [{"text": RAW, "calls": calls}, {"text": RAW}]}).to_string());
     for output in ["text", "json", "stream-json"] {
-        let done = place.done(&["run", RAW.trim_matches('\0').replace('\0', "").as_str(), "--model", "scripted:t.json", "--output", output]).status(0);
+        let done = place
+            .done(&[
+                "run",
+                RAW.trim_matches('\0').replace('\0', "").as_str(),
+                "--model",
+                "scripted:t.json",
+                "--output",
+                output,
+            ])
+            .status(0);
         assert!(done.stdout.contains("end"), "{}", done.stdout);
     }
     place.record_is_readable();

@@ -1,5 +1,13 @@
 //! Every command as a person or a script runs it: the built program, its exit statuses, its output and its record.
 
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stdout,
+    reason = "helpers of tests, which clippy does not take for tests"
+)]
+
 mod program;
 mod support;
 

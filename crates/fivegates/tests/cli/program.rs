@@ -260,7 +260,9 @@ impl Met {
         let mut rest = Vec::new();
         match self.0.read_to_end(&mut rest) {
             Ok(_) => assert!(rest.is_empty(), "{rest:?}"),
-            Err(error) => assert_eq!(error.kind(), std::io::ErrorKind::ConnectionReset, "something is left behind"),
+            Err(error) => {
+                assert_eq!(error.kind(), std::io::ErrorKind::ConnectionReset, "something is left behind");
+            }
         }
     }
 }

@@ -21,14 +21,42 @@ fn the_answer_is_on_standard_output_and_progress_beside_it() {
     let place = Place::new();
     place.file("notes.txt", "one\n");
     let done = play(&place, TURNS, &["--permission", "read-only"]);
-    insta::assert_snapshot!(place.shown(&done), @"");
+    insta::assert_snapshot!(place.shown(&done), @r#"
+    Done.
+    --- stderr
+    fivegates: call c1 read {"file_path": "notes.txt"}
+    fivegates:   c1 done: <path>[ROOT]/work/notes.txt</path>\n<type>file</type>\n<content>\n1: one\n\n(End of file - total 1 lines)\n</content>
+    fivegates: call c2 bash {"command": "touch made", "description": "d"}
+    fivegates:   c2 denied (PERMISSION_READ_ONLY): Error: tool `bash` is denied in permission mode `read-only`: it may change or destroy things, also beyond this machine; `--permission ask` would ask instead
+    --- status 0
+    "#);
     assert!(!place.work().join("made").exists());
     let why = place.done(&["why", "c2"]).status(0);
     assert!(why.stdout.contains("PERMISSION_READ_ONLY"), "{}", why.stdout);
     let sessions = place.record_is_readable();
     let types: Vec<String> =
         place.events(&sessions[0]).iter().map(|event| event["type"].as_str().unwrap().to_owned()).collect();
-    insta::assert_snapshot!(types.join("\n"), @"");
+    insta::assert_snapshot!(types.join("\n"), @r#"
+    permission/preset
+    turn/start
+    step/start
+    user/message
+    assistant/message
+    tool/call
+    tool/decision
+    tool/result
+    step/end
+    step/start
+    assistant/message
+    tool/call
+    tool/decision
+    tool/result
+    step/end
+    step/start
+    assistant/message
+    step/end
+    turn/end
+    "#);
 }
 
 #[test]
@@ -83,7 +111,15 @@ fn an_answer_that_was_cut_runs_no_calls() {
     let call = r#"{"id": "c1", "name": "bash", "arguments": {"command": "touch made", "description": "d"}}"#;
     let script = format!(r#"{{"turns": [{{"text": "half", "finish": "max-tokens", "calls": [{call}]}}]}}"#);
     let done = play(&place, &script, &["--permission", "allow"]);
-    insta::assert_snapshot!(place.shown(&done), @"");
+    insta::assert_snapshot!(place.shown(&done), @r#"
+    half
+    --- stderr
+    fivegates: permission mode allow (the command line): every call runs without being asked about
+    fivegates: commands are not confined: they run with your own rights
+    fivegates: error: the answer was cut at the model's output limit
+    fivegates: hint: its calls were not run; ask for less at once
+    --- status 1
+    "#);
     assert!(!place.work().join("made").exists());
     place.record_is_readable();
 }
@@ -120,9 +156,17 @@ fn what_is_no_script_is_a_usage_error_that_shows_the_place() {
 fn raw_argument_text_stays_as_the_model_wrote_it() {
     let place = Place::new();
     // Broken, repeated and oddly spaced, as models do it.
-    let texts = ["{\"file_path\": \"a\", \"file_path\": \"b\"}", " { \"file_path\" :\t\"a\" } ", "{\"limit\": 1e400", ""];
-    let calls: Vec<Value> =
-        texts.iter().zip(0..).map(|(text, n)| json!({"id": format!("c{n}"), "name": "read", "arguments": text})).collect();
+    let texts = [
+        "{\"file_path\": \"a\", \"file_path\": \"b\"}",
+        " { \"file_path\" :\t\"a\" } ",
+        "{\"limit\": 1e400",
+        "",
+    ];
+    let calls: Vec<Value> = texts
+        .iter()
+        .zip(0..)
+        .map(|(text, n)| json!({"id": format!("c{n}"), "name": "read", "arguments": text}))
+        .collect();
     let script = json!({"turns": [{"calls": calls}, {"text": "ok"}]}).to_string();
     play(&place, &script, &[]).status(0);
     let sessions = place.record_is_readable();

@@ -33,7 +33,10 @@ async fn a_whole_task_with_a_call() {
     let place = Place::new();
     place.file("notes.txt", "milk\n");
     let raw = "{ \"file_path\" : \"notes.txt\",  \"limit\": 1 }";
-    let replies = vec![Reply::calls("I look.", &[("call_a", "read", raw)]).in_chunks_of(7), Reply::text("It says milk.")];
+    let replies = vec![
+        Reply::calls("I look.", &[("call_a", "read", raw)]).in_chunks_of(7),
+        Reply::text("It says milk."),
+    ];
     let (done, server) = run(&place, replies, &["--permission", "read-only"]).await;
     assert_eq!((done.status, done.stdout.as_str()), (0, "It says milk.\n"), "{}", done.stderr);
     let requests = server.requests();
@@ -42,7 +45,8 @@ async fn a_whole_task_with_a_call() {
         assert_eq!(request.line, "POST /v1/chat/completions HTTP/1.1");
         assert_eq!(request.header("authorization"), Some(&*format!("Bearer {KEY}")));
     }
-    let bodies: Vec<Value> = requests.iter().map(|request| serde_json::from_str(&request.body).unwrap()).collect();
+    let bodies: Vec<Value> =
+        requests.iter().map(|request| serde_json::from_str(&request.body).unwrap()).collect();
     assert_eq!((&bodies[0]["model"], &bodies[0]["stream"]), (&json!("m-1"), &json!(true)));
     // The tools are those that `tools --json` shows.
     let shown: Value = serde_json::from_str(&place.done(&["tools", "--json"]).stdout).unwrap();
@@ -93,7 +97,10 @@ async fn calls_of_an_answer_that_was_cut_do_not_run() {
     let arguments = json!({"command": "touch made", "description": "d"}).to_string();
     let whole = Reply::calls("", &[("c1", "bash", &arguments)]);
     // Everything arrived but the end.
-    for reply in [whole.clone().truncated(whole.body_bytes() - 20), whole.clone().then_cut().truncated(whole.body_bytes() - 20)] {
+    for reply in [
+        whole.clone().truncated(whole.body_bytes() - 20),
+        whole.clone().then_cut().truncated(whole.body_bytes() - 20),
+    ] {
         let place = Place::new();
         let (done, _server) = run(&place, vec![reply], &["--permission", "allow"]).await;
         assert_eq!(done.status, 4, "{}", done.stderr);
@@ -117,9 +124,18 @@ fn a_key_is_needed_elsewhere_and_never_printed() {
     let place = Place::new();
     for (model, variable) in [("openai:m", "OPENAI_API_KEY"), ("deepseek:m", "DEEPSEEK_API_KEY")] {
         let done = place.done(&["run", "x", "--model", model]).status(2);
-        assert!(done.stderr.contains("MISSING_CREDENTIAL") && done.stderr.contains(variable), "{}", done.stderr);
-        let broken = place.start(&["run", "x", "--model", model]).env(variable, format!("{KEY} x\n")).done().status(2);
-        assert!(broken.stderr.contains("INVALID_CREDENTIAL") && !broken.stderr.contains("secret"), "{}", broken.stderr);
+        assert!(
+            done.stderr.contains("MISSING_CREDENTIAL") && done.stderr.contains(variable),
+            "{}",
+            done.stderr
+        );
+        let broken =
+            place.start(&["run", "x", "--model", model]).env(variable, format!("{KEY} x\n")).done().status(2);
+        assert!(
+            broken.stderr.contains("INVALID_CREDENTIAL") && !broken.stderr.contains("secret"),
+            "{}",
+            broken.stderr
+        );
     }
     let done = start(&place, "http://192.0.2.1/v1", &[]).done().status(2);
     assert!(done.stderr.contains("INSECURE_BASE_URL") && !done.stderr.contains(KEY), "{}", done.stderr);

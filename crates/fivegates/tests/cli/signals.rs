@@ -8,10 +8,11 @@ use serde_json::Value;
 use crate::program::{Meeting, Met, Running};
 use crate::support::{Place, bash};
 
-/// Starts a call that runs until it is stopped, and a call after it that must never run.
+/// Starts a call that runs until it is stopped, and a call after it that must never run. What it waits for is a program of
+/// its own, which ends by itself once the test is over.
 fn under_way(place: &Place, prelude: &str) -> (Running, Met) {
     let meeting = Meeting::new();
-    let command = format!("{prelude}{}; sleep 60; echo woke", meeting.hello());
+    let command = format!("{prelude}{}; cat <&3; echo woke", meeting.hello());
     let mut running = place.start(&["exec", "--permission", "allow"]).spawn();
     running.write(bash("long", &command) + "\n" + &bash("after", "touch made") + "\n");
     let met = meeting.met();
@@ -90,6 +91,7 @@ fn sudden_death_leaves_a_record_that_says_so() {
     // The next one works on with the same record.
     place.exec("allow", &[bash("next", "echo ok")]).status(0);
     assert_eq!(place.record_is_readable().len(), 2);
+    // The shell died with the program; what the shell had started ends with the connection.
     drop(met);
 }
 
@@ -97,7 +99,7 @@ fn sudden_death_leaves_a_record_that_says_so() {
 fn an_interrupt_ends_a_turn() {
     let place = Place::new();
     let meeting = Meeting::new();
-    let command = format!("{}; sleep 60; echo woke", meeting.hello());
+    let command = format!("{}; cat <&3; echo woke", meeting.hello());
     let call = serde_json::json!({"id": "long", "name": "bash", "arguments": {"command": command, "description": "d"}});
     place.file("t.json", serde_json::json!({"turns": [{"calls": [call]}, {"text": "never"}]}).to_string());
     let running = place.start(&["run", "x", "--model", "scripted:t.json", "--permission", "allow"]).spawn();

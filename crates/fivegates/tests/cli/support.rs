@@ -105,7 +105,11 @@ impl Place {
         let mut out = String::new();
         let mut rest = text.as_str();
         while let Some(first) = rest.chars().next() {
-            let word = rest.find(|c: char| !is_word(c)).unwrap_or(rest.len());
+            let mut word = rest.find(|c: char| !is_word(c)).unwrap_or(rest.len());
+            // A place in a session is its id, a colon and a number.
+            if word > 26 && rest.as_bytes()[26] == b':' {
+                word = 26;
+            }
             if word == 0 {
                 out.push(first);
                 rest = &rest[first.len_utf8()..];
