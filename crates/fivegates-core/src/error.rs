@@ -147,6 +147,17 @@ pub(crate) mod own {
         ToolError::new("tool execution arguments must be losslessly JSON-serializable")
     }
 
+    pub(crate) fn unnamed() -> ToolError {
+        let message = "a call needs an id and the name of a tool, and one of them is empty";
+        ToolError::coded("ToolCallError", "INVALID_CALL", message)
+    }
+
+    pub(crate) fn unrecorded_result(cause: &str) -> ToolError {
+        let message =
+            format!("the result could not be recorded, so it is withheld; the tool may have run: {cause}");
+        ToolError::coded("RecordError", "RECORD_FAILED", message)
+    }
+
     pub(crate) fn record_failed(what: &str, cause: &str) -> ToolError {
         let message = format!("the {what} could not be recorded, so the call did not run: {cause}");
         ToolError::coded("RecordError", "RECORD_FAILED", message)

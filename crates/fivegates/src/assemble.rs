@@ -52,7 +52,11 @@ pub(crate) struct Purpose {
 /// Opens the record for writing. It blocks on files, so it is called before the runtime is busy.
 pub(crate) fn open_record(settings: &Settings) -> Result<Store, CliError> {
     let path = settings.record_path()?;
-    let options = OpenOptions { sync: settings.record_sync(), ..OpenOptions::default() };
+    let options = OpenOptions {
+        sync: settings.record_sync(),
+        event_bytes_max: settings.event_bytes_max(),
+        ..OpenOptions::default()
+    };
     Store::open(&path, &options).map_err(CliError::record)
 }
 

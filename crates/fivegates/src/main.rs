@@ -23,12 +23,16 @@ use std::io::Write as _;
 use std::process::ExitCode;
 
 use clap::Parser as _;
+use clap::error::ErrorKind;
 
 use cli::Cli;
 use error::CliError;
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return refused(&error),
+    };
     match commands::dispatch(cli) {
         Ok(()) => ExitCode::SUCCESS,
         Err(Ended { error, status }) => {
@@ -52,9 +56,23 @@ fn explain(what: &str, text: &str) {
     let mut lines = shown.lines();
     say(&format!("{what}: {}", lines.next().unwrap_or_default()));
     for line in lines {
-        let _ = writeln!(std::io::stderr().lock(), "  {line}");
+        let _ = writeln!(std::io::stderr().lock(), "{line}");
     }
 }
+
+/// Help goes out as it is; an error quotes the command line, which may come from a script and hold anything.
+fn refused(error: &clap::Error) -> ExitCode {
+    if !error.use_stderr() || error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
+        error.exit();
+    }
+    let text = error.render().to_string();
+    // Where standard error is closed nobody listens.
+    let _ = write!(std::io::stderr().lock(), "{}", escape::block(&text, REFUSAL));
+    ExitCode::from(error::Kind::Usage.status())
+}
+
+/// How much of an error about the command line is shown.
+const REFUSAL: escape::BlockLimits = escape::BlockLimits { chars_max: 8_000, lines_max: 60 };
 
 /// How the program ends when it did not succeed.
 struct Ended {

@@ -12,6 +12,11 @@ use crate::cli::{Common, Policy};
 use crate::config::{self, BaseUrl, Config, ModelChoice, Origin, Overrides, Permission, Sources};
 use crate::error::CliError;
 
+/// Bytes of a model's answer, with room for what the record adds to it.
+const ANSWER_BYTES_MAX: usize = 129 << 20;
+/// Bytes that SQLite takes as one value, with room for what is beside it.
+const SQLITE_BYTES_MAX: usize = 900_000_000;
+
 /// The configuration and the workspace.
 #[derive(Debug, Clone)]
 pub(crate) struct Settings {
@@ -100,6 +105,17 @@ impl Settings {
 
     pub(crate) fn arguments_bytes_max(&self) -> usize {
         self.config.limits.arguments_bytes_max.value.count()
+    }
+
+    /// Bytes of one line of `exec`: room for the largest arguments with every character escaped.
+    pub(crate) fn line_bytes_max(&self) -> usize {
+        self.arguments_bytes_max().saturating_mul(2).saturating_add(64 << 10)
+    }
+
+    /// Bytes of one recorded event: a line of `exec` written as a string once more, or a whole answer of a model. What is
+    /// too large to run is still recorded, so that its refusal is.
+    pub(crate) fn event_bytes_max(&self) -> usize {
+        self.line_bytes_max().saturating_mul(2).clamp(ANSWER_BYTES_MAX, SQLITE_BYTES_MAX)
     }
 
     pub(crate) fn model(&self) -> Option<&ModelChoice> {

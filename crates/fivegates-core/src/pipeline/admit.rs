@@ -29,6 +29,9 @@ pub(super) fn admit(pipeline: &Inner, mut request: Request) -> Result<Call, Box<
     if unminted {
         return Err(end(call, ToolError::new("the operating system gave no randomness"), Road::Bare));
     }
+    if call.id().as_str().is_empty() || call.name().as_str().is_empty() {
+        return Err(end(call, own::unnamed(), Road::Bare));
+    }
     // Before cancellation: a refused argument stays the reason.
     if let Some(error) = refused {
         return Err(end(call, error, Road::Final));

@@ -9,6 +9,7 @@ use super::{BatchReport, CallReport, Scheduler};
 use crate::call::Request;
 use crate::cancel::Cancel;
 use crate::error::own;
+use crate::outcome::{Ending, Outcome};
 use crate::pipeline::{self, Prepared, Settled};
 use crate::ports::{CallEntry, GateVerdict, OutcomeEntry, RecordError};
 
@@ -135,17 +136,21 @@ impl Board {
         let call = settled.call.clone();
         let outcome = self.pool.drive(pipeline::commit(&inner, settled)).await;
         let met = call.met();
-        // After a failure results are still offered to the record: it may work again, and a recorded call should not stay
-        // open (L-11).
-        {
-            let record = Arc::clone(&self.scheduler.record);
-            let duration_ms = u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX);
-            let entry =
-                OutcomeEntry { id: call.id(), name: call.name(), outcome: &outcome, met: &met, duration_ms };
-            if let Err(error) = self.pool.drive(record.outcome(&entry)).await {
+        let duration_ms = u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX);
+        let entry =
+            OutcomeEntry { id: call.id(), name: call.name(), outcome: &outcome, met: &met, duration_ms };
+        let record = Arc::clone(&self.scheduler.record);
+        // Also after a failure: the record may work again, and a recorded call should not stay open (L-11).
+        let recorded = self.pool.drive(record.outcome(&entry)).await;
+        let outcome = match recorded {
+            Ok(()) => outcome,
+            // What is not on record is nobody's to see.
+            Err(error) => {
+                let withheld = Outcome::publish(Ending::failed(own::unrecorded_result(&error.0)), Vec::new());
                 self.failure.get_or_insert(error);
+                withheld
             }
-        }
+        };
         self.reports.push(CallReport { id: call.id().clone(), name: call.name().clone(), outcome, met });
     }
 

@@ -182,6 +182,27 @@ async fn what_cannot_be_recorded_does_not_run() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_result_that_is_not_on_record_is_withheld() {
+    let setup = setup(Some("result a ok"));
+    let calls = setup.calls(&[("a", "safe", 0), ("b", "alone", 0)]);
+    let report = setup.scheduler.run(calls, &setup.cancel).await;
+    setup.check(&["call a"]);
+    assert_eq!(report.failure, Some(RecordError("disk full".to_owned())));
+    let told: Vec<_> =
+        report.calls.iter().map(|call| (call.outcome.code(), call.outcome.is_error())).collect();
+    assert_eq!(told, [(Some("RECORD_FAILED"), true); 2]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_without_a_name_is_refused() {
+    let setup = setup(None);
+    let calls = setup.calls(&[("", "safe", 0), ("a", "", 0)]);
+    let report = setup.scheduler.run(calls, &setup.cancel).await;
+    let codes: Vec<_> = report.calls.iter().map(|call| call.outcome.code()).collect();
+    assert_eq!(codes, [Some("INVALID_CALL"); 2]);
+}
+
+#[tokio::test(start_paused = true)]
 async fn dropping_a_batch_cancels_and_still_records() {
     let setup = setup(None);
     let calls = setup.calls(&[("a", "safe", 1_000), ("b", "alone", 0)]);

@@ -33,7 +33,7 @@ pub(crate) fn dispatch(cli: Cli) -> Result<(), Ended> {
         }
         Command::Exec(args) => {
             let settings = settings(common, Some(&args.policy), Overrides::default())?;
-            on_host(&settings, "exec", async |host, _| exec::run(host, &args).await)
+            on_host(&settings, "exec", async |host, _| exec::run(host, &settings, &args).await)
         }
         Command::Why(args) => with_reader(common, |reader, out| {
             why::run(reader, &args.call_id, args.session.as_deref(), out, format(args.json))
@@ -72,20 +72,33 @@ fn on_host<F>(settings: &Settings, kind: &'static str, work: F) -> Result<(), En
 where
     F: AsyncFnOnce(&Host, &signals::Stopped) -> Result<(), CliError>,
 {
-    let store = assemble::open_record(settings)?;
     let runtime = runtime()?;
+    let store = assemble::open_record(settings)?;
     let result = runtime.block_on(async {
         let purpose = Purpose { kind, asking: Asking::Terminal };
         let host = assemble::assemble(settings, store, purpose).await?;
         let stopped = signals::listen(host.source.clone())?;
         banner(settings);
-        let done = work(&host, &stopped).await;
-        let closed = host.close().await;
-        Ok::<_, CliError>((done.and(closed), stopped))
+        let orderly = async {
+            let done = work(&host, &stopped).await;
+            let closed = host.close().await;
+            done.and(closed)
+        };
+        let done = tokio::select! {
+            done = orderly => Some(done),
+            () = stopped.insisted() => None,
+        };
+        Ok::<_, CliError>((done, stopped))
     });
-    // Threads that still wait for input are not waited for.
-    runtime.shutdown_background();
+    match &result {
+        // Work that is dropped kills the programs that it started.
+        Ok((None, _)) => runtime.shutdown_timeout(signals::INSIST),
+        // Threads that still wait for input are not waited for.
+        _ => runtime.shutdown_background(),
+    }
     let (done, stopped) = result?;
+    let at_once = || CliError::new(Kind::Interrupted, "stopped at once; what was under way has no result");
+    let done = done.unwrap_or_else(|| Err(at_once()));
     match (done, stopped.status()) {
         (Err(error), Some(status)) if error.kind == Kind::Interrupted => {
             Err(Ended { error: Some(error), status })
@@ -96,12 +109,17 @@ where
     }
 }
 
+/// Makes the runtime, under which a file at its size limit is an error of the write.
 pub(crate) fn runtime() -> Result<tokio::runtime::Runtime, CliError> {
-    tokio::runtime::Builder::new_multi_thread()
+    let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()
         .build()
-        .map_err(|error| CliError::failed(format!("cannot start the runtime: {error}")))
+        .map_err(|error| CliError::failed(format!("cannot start the runtime: {error}")))?;
+    let entered = runtime.enter();
+    signals::survive_size_limits()?;
+    drop(entered);
+    Ok(runtime)
 }
 
 /// Says what is not the default and not safe, before anything runs.

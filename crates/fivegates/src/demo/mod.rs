@@ -29,8 +29,8 @@ pub(crate) fn run(settings: &Settings) -> Result<(), Ended> {
         .map_err(|error| CliError::failed(format!("cannot make a throw-away workspace: {error}")))?;
     prepare(workspace.path())?;
     let settings = settings.for_demo(workspace.path());
-    let store = assemble::open_record(&settings)?;
     let runtime = runtime()?;
+    let store = assemble::open_record(&settings)?;
     let played = runtime.block_on(play(&settings, store));
     runtime.shutdown_background();
     let (session, end, stopped) = played?;

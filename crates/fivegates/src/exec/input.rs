@@ -9,11 +9,8 @@ use tokio::sync::mpsc;
 
 use crate::error::CliError;
 
-/// Bytes of one line: room for the largest arguments, written with escapes.
-const LINE_BYTES_MAX: usize = 64 << 20;
-
-/// Lines that are read ahead.
-const AHEAD: usize = 4;
+/// Lines that are read ahead. Few, since each can be as long as the limit.
+const AHEAD: usize = 1;
 
 /// One line.
 pub(super) struct Piece {
@@ -30,8 +27,8 @@ pub(super) struct Input {
 }
 
 impl Input {
-    /// Opens a file, or standard input for `-`.
-    pub(super) fn open(path: &Path) -> Result<Self, CliError> {
+    /// Opens a file, or standard input for `-`. A line of more than `line_bytes_max` bytes is skipped.
+    pub(super) fn open(path: &Path, line_bytes_max: usize) -> Result<Self, CliError> {
         let source: Box<dyn Read + Send> = if path.as_os_str() == "-" {
             Box::new(std::io::stdin())
         } else {
@@ -51,7 +48,7 @@ impl Input {
         let failure: Arc<Mutex<Option<String>>> = Arc::default();
         let kept = Arc::clone(&failure);
         let reader = move || {
-            if let Err(error) = pump(BufReader::with_capacity(64 << 10, source), &sender) {
+            if let Err(error) = pump(BufReader::with_capacity(64 << 10, source), line_bytes_max, &sender) {
                 *kept.lock().unwrap_or_else(PoisonError::into_inner) =
                     Some(format!("reading the input failed: {error}"));
             }
@@ -74,9 +71,13 @@ impl Input {
     }
 }
 
-fn pump(mut source: impl BufRead, sender: &mpsc::Sender<Piece>) -> std::io::Result<()> {
+fn pump(
+    mut source: impl BufRead,
+    line_bytes_max: usize,
+    sender: &mpsc::Sender<Piece>,
+) -> std::io::Result<()> {
     let mut number = 0;
-    while let Some(line) = next_line(&mut source)? {
+    while let Some(line) = next_line(&mut source, line_bytes_max)? {
         number += 1;
         if line.as_ref().is_ok_and(|bytes| bytes.iter().all(u8::is_ascii_whitespace)) {
             continue;
@@ -89,7 +90,10 @@ fn pump(mut source: impl BufRead, sender: &mpsc::Sender<Piece>) -> std::io::Resu
 }
 
 /// Reads one line; one that is too long is skipped to its end without being kept.
-fn next_line(source: &mut impl BufRead) -> std::io::Result<Option<Result<Vec<u8>, String>>> {
+fn next_line(
+    source: &mut impl BufRead,
+    line_bytes_max: usize,
+) -> std::io::Result<Option<Result<Vec<u8>, String>>> {
     let mut line = Vec::new();
     let mut length = 0_usize;
     loop {
@@ -104,7 +108,7 @@ fn next_line(source: &mut impl BufRead) -> std::io::Result<Option<Result<Vec<u8>
         let end = chunk.iter().position(|byte| *byte == b'\n');
         let part = &chunk[..end.unwrap_or(chunk.len())];
         length = length.saturating_add(part.len());
-        if length <= LINE_BYTES_MAX {
+        if length <= line_bytes_max {
             line.extend_from_slice(part);
         } else {
             line = Vec::new();
@@ -112,15 +116,15 @@ fn next_line(source: &mut impl BufRead) -> std::io::Result<Option<Result<Vec<u8>
         let used = part.len() + usize::from(end.is_some());
         source.consume(used);
         if end.is_some() {
-            return Ok(Some(checked(line, length)));
+            return Ok(Some(checked(line, length, line_bytes_max)));
         }
     }
-    Ok((length > 0).then(|| checked(line, length)))
+    Ok((length > 0).then(|| checked(line, length, line_bytes_max)))
 }
 
-fn checked(mut line: Vec<u8>, length: usize) -> Result<Vec<u8>, String> {
-    if length > LINE_BYTES_MAX {
-        return Err(format!("the line is {length} bytes long and the limit is {LINE_BYTES_MAX} bytes"));
+fn checked(mut line: Vec<u8>, length: usize, line_bytes_max: usize) -> Result<Vec<u8>, String> {
+    if length > line_bytes_max {
+        return Err(format!("the line is {length} bytes long and the limit is {line_bytes_max} bytes"));
     }
     if line.last() == Some(&b'\r') {
         line.pop();
@@ -132,10 +136,12 @@ fn checked(mut line: Vec<u8>, length: usize) -> Result<Vec<u8>, String> {
 mod tests {
     use super::*;
 
+    const LINE_BYTES_MAX: usize = 1 << 20;
+
     #[test]
     fn lines_end_with_the_input_too() {
         let mut source = BufReader::with_capacity(3, &b"one\r\n\ntwo"[..]);
-        let mut next = || next_line(&mut source).unwrap().map(Result::unwrap);
+        let mut next = || next_line(&mut source, LINE_BYTES_MAX).unwrap().map(Result::unwrap);
         assert_eq!(next(), Some(b"one".to_vec()));
         assert_eq!(next(), Some(Vec::new()));
         assert_eq!(next(), Some(b"two".to_vec()));
@@ -146,7 +152,7 @@ mod tests {
     fn a_line_that_is_too_long_is_skipped() {
         let long = std::io::repeat(b'x').take(LINE_BYTES_MAX as u64 + 1);
         let mut source = BufReader::new(long.chain(&b"\nshort"[..]));
-        assert!(next_line(&mut source).unwrap().unwrap().is_err());
-        assert_eq!(next_line(&mut source).unwrap().unwrap().unwrap(), b"short");
+        assert!(next_line(&mut source, LINE_BYTES_MAX).unwrap().unwrap().is_err());
+        assert_eq!(next_line(&mut source, LINE_BYTES_MAX).unwrap().unwrap().unwrap(), b"short");
     }
 }

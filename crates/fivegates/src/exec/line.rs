@@ -77,6 +77,9 @@ fn finish(id: String, name: String, arguments: &RawValue) -> Result<Wanted, Stri
     if id.is_empty() {
         return Err("`id` is empty; each call needs an id of its own".to_owned());
     }
+    if name.is_empty() {
+        return Err("`name` is empty; each call names its tool".to_owned());
+    }
     Ok(Wanted { id, name, arguments: Arguments::Text(raw_text(arguments)?) })
 }
 
@@ -201,6 +204,7 @@ mod tests {
             r#"{"id":"","name":"t","arguments":{}}"#,
             "error: `id` is empty; each call needs an id of its own",
         );
+        check(r#"{"id":"a","name":"","arguments":{}}"#, "error: `name` is empty; each call names its tool");
         assert!(read(b"\xff").is_err());
     }
 

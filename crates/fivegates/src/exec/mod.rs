@@ -13,6 +13,7 @@ use fivegates_core::scheduler::Scheduler;
 use crate::assemble::Host;
 use crate::cli::ExecArgs;
 use crate::error::{CliError, Kind};
+use crate::settings::Settings;
 
 use input::{Input, Piece};
 use line::Wanted;
@@ -22,8 +23,8 @@ use output::Out;
 const IDS_MAX: usize = 1_000_000;
 
 /// Runs every call of the input and prints one line for each.
-pub(crate) async fn run(host: &Host, args: &ExecArgs) -> Result<(), CliError> {
-    let mut input = Input::open(&args.file)?;
+pub(crate) async fn run(host: &Host, settings: &Settings, args: &ExecArgs) -> Result<(), CliError> {
+    let mut input = Input::open(&args.file, settings.line_bytes_max())?;
     let mut out = Out::stdout();
     let scheduler = Scheduler::new(host.pipeline.clone(), host.record());
     let mut seen = HashSet::new();
