@@ -13,7 +13,7 @@ fn errors_show_the_line_and_the_column() {
     insta::assert_snapshot!(shown("permission = \"ask\"\nperm = 3\n"), @r#"
     --- stderr
     fivegates: error: unknown key `perm`
-     --> [ROOT]/work/fivegates.toml:2:1
+     --> [ROOT]/project/fivegates.toml:2:1
       |
     2 | perm = 3
       | ^^^^
@@ -23,7 +23,7 @@ fn errors_show_the_line_and_the_column() {
     insta::assert_snapshot!(shown("[bash]\ntimeout_ms = 1\ntimeout_ms = 2\n"), @r#"
     --- stderr
     fivegates: error: duplicate key `timeout_ms`
-     --> [ROOT]/work/fivegates.toml:3:1
+     --> [ROOT]/project/fivegates.toml:3:1
       |
     3 | timeout_ms = 2
       | ^^^^^^^^^^
@@ -33,7 +33,7 @@ fn errors_show_the_line_and_the_column() {
     insta::assert_snapshot!(shown("[bash]\ntimeout_ms = \"soon\"\n"), @r#"
     --- stderr
     fivegates: error: `bash.timeout_ms` cannot be a text in quotes
-     --> [ROOT]/work/fivegates.toml:2:14
+     --> [ROOT]/project/fivegates.toml:2:14
       |
     2 | timeout_ms = "soon"
       |              ^^^^^^
@@ -44,7 +44,7 @@ fn errors_show_the_line_and_the_column() {
     insta::assert_snapshot!(shown("permission = \"allow\"\n"), @r#"
     --- stderr
     fivegates: error: a project's file may not say this for `permission`
-     --> [ROOT]/work/fivegates.toml:1:14
+     --> [ROOT]/project/fivegates.toml:1:14
       |
     1 | permission = "allow"
       |              ^^^^^^^

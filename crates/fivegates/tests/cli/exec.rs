@@ -160,7 +160,7 @@ fn another_workspace() {
     let line = bash("c1", "pwd") + "\n";
     let done =
         place.start(&["exec", "--permission=allow", "--workspace", "there"]).stdin(line).done().status(0);
-    assert!(told(&done.json_lines()[0]).ends_with("/work/there"), "{}", done.stdout);
+    assert!(told(&done.json_lines()[0]).ends_with("/project/there"), "{}", done.stdout);
     place.file("plain", "");
     for (name, what) in [("nowhere", "cannot be used"), ("plain", "is not a directory")] {
         let done = place.done(&["exec", "--workspace", name]).status(2);

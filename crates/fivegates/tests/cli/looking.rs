@@ -85,15 +85,15 @@ fn log_lists_sessions_and_events() {
     let place = with_calls();
     insta::assert_snapshot!(place.shown(&place.done(&["log"])), @r#"
     SESSION                     WHEN                  KIND    EVENTS  CWD
-    [SESSION]  [TIME]  exec         4  [ROOT]/work
-    [SESSION]  [TIME]  exec         8  [ROOT]/work
+    [SESSION]  [TIME]  exec         4  [ROOT]/project
+    [SESSION]  [TIME]  exec         8  [ROOT]/project
     --- stderr
     --- status 0
     "#);
     let sessions = place.record_is_readable();
     insta::assert_snapshot!(place.shown(&place.done(&["log", &sessions[1]])), @r#"
     session [SESSION]  [TIME]  exec
-    in [ROOT]/work
+    in [ROOT]/project
         0    [+T]  permission/preset  {"preset":"allow","origin":"the command line","confined":false}
         1    [+T]  tool/call          c1  bash {"command":"echo one","description":"a command of a test"}
         2    [+T]  tool/decision      c1  permitted: guards none mounted

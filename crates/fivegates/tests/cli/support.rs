@@ -16,7 +16,7 @@ pub(crate) struct Place {
 impl Place {
     pub(crate) fn new() -> Self {
         let root = tempfile::tempdir().unwrap();
-        for folder in ["home", "state", "config", "work"] {
+        for folder in ["home", "state", "config", "project"] {
             fs::create_dir(root.path().join(folder)).unwrap();
         }
         Self { root }
@@ -27,7 +27,7 @@ impl Place {
     }
 
     pub(crate) fn work(&self) -> PathBuf {
-        self.root().join("work")
+        self.root().join("project")
     }
 
     /// The record at its usual place.
