@@ -9,23 +9,19 @@ pub enum Part {
     RunCodeDriver,
     /// The driver `repair`: closing the calls of an interrupted session.
     RepairDriver,
-    /// The prompt sections of code mode.
-    PromptSections,
     /// The body of `run_code`.
     RunCodeBody,
 }
 
 impl Part {
     /// All of them. A part that gets built leaves this list, and with it the pending list.
-    pub const ALL: [Self; 4] =
-        [Self::RunCodeDriver, Self::RepairDriver, Self::PromptSections, Self::RunCodeBody];
+    pub const ALL: [Self; 3] = [Self::RunCodeDriver, Self::RepairDriver, Self::RunCodeBody];
 
     /// The part as it is written in the pending list.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::RunCodeDriver => "driver run_code",
             Self::RepairDriver => "driver repair",
-            Self::PromptSections => "part prompt-sections",
             Self::RunCodeBody => "part run-code-body",
         }
     }
