@@ -4,12 +4,25 @@ use std::sync::Mutex;
 
 use fivegates_core::cancel::CancelSource;
 use fivegates_core::json::{Json, compact};
-use fivegates_core::registry::Registry;
+use fivegates_core::registry::{Mode, Registry, SdkRenderer};
 use fivegates_core::tool::{BodyError, Definition};
 use fivegates_session::journal::{MemoryJournal, member, types};
 
 use super::*;
 use crate::provider::scripted::ScriptedProvider;
+
+/// Declares tools by their names.
+struct Names;
+
+impl SdkRenderer for Names {
+    fn language(&self) -> &str {
+        "python"
+    }
+
+    fn render(&self, tools: &[Definition]) -> String {
+        tools.iter().map(|tool| tool.name().to_string()).collect()
+    }
+}
 
 struct Setup {
     agent: Agent,
@@ -140,4 +153,41 @@ async fn a_failing_provider_and_endless_steps_end_the_turn() {
     let mut endless = setup(&format!("{{\"turns\":[{call},{call},{call},{call},{call}]}}"));
     let end = endless.agent.run_turn("go", &endless.cancel).await;
     assert!(matches!(&end, TurnEnd::Error(failure) if failure.code == "STEP_LIMIT"), "{end:?}");
+}
+
+#[tokio::test]
+async fn tools_that_cannot_be_assembled_end_the_turn_before_the_model_is_asked() {
+    let mut setup = setup(r#"{"turns":[{"text":"made up"}]}"#);
+    setup.agent.pipeline.registry().set_default_mode(Mode::Code);
+    let end = setup.agent.run_turn("go", &setup.cancel).await;
+    let message = "tools mode \"code\" needs a code runtime, and none is mounted".to_owned();
+    assert_eq!(end, TurnEnd::Error(Failure { code: "TOOLS_FAILED".into(), message }));
+    let log = setup.log();
+    assert!(
+        log.contains(&"step/end".to_owned()) && !log.contains(&"assistant/message".to_owned()),
+        "{log:?}"
+    );
+    setup.agent.pipeline.registry().set_default_mode(Mode::Native);
+    let end = setup.agent.run_turn("again", &setup.cancel).await;
+    assert_eq!(end, TurnEnd::Completed { text: "made up".into() });
+}
+
+#[tokio::test]
+async fn what_goes_with_the_tools_follows_the_system_prompt() {
+    let mut setup = setup(r#"{"turns":[{"text":"t"}]}"#);
+    let registry = setup.agent.pipeline.registry().clone();
+    let system = |agent: &Agent| agent.system(&registry.prompt_sections(Some(agent.scope)).unwrap());
+    assert_eq!(system(&setup.agent), None);
+    let open = Json::object([("type", Json::from("object"))]);
+    let run_code = Definition::new("run_code", "", &open, &Json::object::<&str>([]), |_| async {
+        Ok::<_, BodyError>(Json::Null)
+    });
+    let _transport = registry.mount_transport(run_code.unwrap(), "python").unwrap();
+    let _renderer = registry.mount_sdk_renderer(Arc::new(Names)).unwrap();
+    registry.set_default_mode(Mode::Both);
+    assert_eq!(system(&setup.agent).as_deref(), Some("echo"), "nothing is said of code only");
+    setup.agent.config.system = Some("You are.".to_owned());
+    registry.set_default_mode(Mode::Code);
+    let text = system(&setup.agent).unwrap();
+    assert!(text.starts_with("You are.\n\n") && text.ends_with("\n\necho"), "{text}");
 }
