@@ -191,3 +191,91 @@ async fn what_goes_with_the_tools_follows_the_system_prompt() {
     let text = system(&setup.agent).unwrap();
     assert!(text.starts_with("You are.\n\n") && text.ends_with("\n\necho"), "{text}");
 }
+
+#[tokio::test]
+async fn contexts_follow_all_results_of_the_batch_in_model_order() {
+    let call =
+        |id: &str, what: &str| format!(r#"{{"id":"{id}","name":"echo","arguments":{{"do":"{what}"}}}}"#);
+    let calls = [call("a", "defer"), call("b", ""), call("c", "defer")].join(",");
+    let mut setup = setup(&format!(r#"{{"turns":[{{"calls":[{calls}]}},{{"text":"done"}}]}}"#));
+    setup.agent.run_turn("go", &setup.cancel).await;
+    let kind = |message: &Message| match message {
+        Message::User { text } => format!("user {text}"),
+        Message::Tool { call_id, .. } => format!("tool {call_id}"),
+        _ => "assistant".to_owned(),
+    };
+    let history: Vec<_> = setup.agent.history.iter().map(kind).collect();
+    let expected = [
+        "user go",
+        "assistant",
+        "tool a",
+        "tool b",
+        "tool c",
+        "user by the way",
+        "user by the way",
+        "assistant",
+    ];
+    assert_eq!(history, expected);
+}
+
+#[tokio::test]
+async fn contexts_of_an_aborted_turn_wait_for_the_next() {
+    let mut setup = setup(
+        r#"{"turns":[{"calls":[{"id":"a","name":"echo","arguments":{"do":"defer"}},{"id":"b","name":"echo","arguments":{"do":"cancel"}}]},{"text":"done"}]}"#,
+    );
+    assert_eq!(setup.agent.run_turn("go", &setup.cancel).await, TurnEnd::Aborted(CancelReason::User));
+    let said = |setup: &Setup| format!("{:?}", setup.agent.history).matches("by the way").count();
+    assert_eq!((said(&setup), setup.agent.pending.len()), (0, 1));
+    let (_source, cancel) = CancelSource::new();
+    setup.agent.run_turn("again", &cancel).await;
+    let history = format!("{:?}", setup.agent.history);
+    let place = |text: &str| history.find(text).unwrap();
+    assert!(place("by the way") < place("again"), "{history}");
+}
+
+/// Says a little, is interrupted, and never ends.
+struct Interrupted(CancelSource);
+
+impl Provider for Interrupted {
+    fn name(&self) -> &'static str {
+        "interrupted"
+    }
+
+    fn turn<'a>(
+        &'a self,
+        _: &'a ModelRequest,
+        deltas: &'a mut crate::provider::DeltaSink<'_>,
+    ) -> crate::provider::BoxFuture<'a, Result<ModelTurn, ProviderError>> {
+        Box::pin(async move {
+            deltas(Delta::Text("I was about to"));
+            self.0.fire(CancelReason::User);
+            std::future::pending().await
+        })
+    }
+}
+
+#[tokio::test]
+async fn an_interrupted_answer_is_kept_without_calls() {
+    let mut setup = setup(r#"{"turns":[{"text":"t"}]}"#);
+    setup.agent.provider = Arc::new(Interrupted(setup.source.clone()));
+    assert_eq!(setup.agent.run_turn("go", &setup.cancel).await, TurnEnd::Aborted(CancelReason::User));
+    let entries = setup.journal.entries();
+    let answer = entries.iter().find(|entry| entry.event_type == types::ASSISTANT_MESSAGE).unwrap();
+    let text = compact(&answer.data);
+    assert!(text.contains("I was about to") && text.contains(r#""interrupted":true"#), "{text}");
+    assert!(!setup.log().iter().any(|line| line.starts_with("call")));
+}
+
+#[tokio::test]
+async fn the_canonical_value_is_not_recorded() {
+    let mut setup = setup(r#"{"turns":[{"calls":[{"id":"a","name":"hides"}]},{"text":"done"}]}"#);
+    let open = Json::object([("type", Json::from("object"))]);
+    let hides = Definition::new("hides", "", &open, &Json::object::<&str>([]), |_| async {
+        Ok::<_, BodyError>(Json::from("canonical"))
+    });
+    let hides = hides.unwrap().with_render(|_, _| Ok(vec![fivegates_core::content::Block::text("shown")]));
+    setup.agent.pipeline.registry().register(None, hides).unwrap().keep();
+    setup.agent.run_turn("go", &setup.cancel).await;
+    let record: String = setup.journal.entries().iter().map(|entry| compact(&entry.data)).collect();
+    assert!(record.contains("shown") && !record.contains("canonical"), "{record}");
+}
