@@ -1,5 +1,5 @@
 //! What an approval covers (L-06): one execution of exactly what was shown, and its idempotent attempts.
-#![expect(clippy::unwrap_used, clippy::panic, reason = "tests")]
+#![expect(clippy::unwrap_used, reason = "tests")]
 
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};

@@ -62,6 +62,26 @@ mod tests {
         assert_eq!(order(&stages.iter().map(met).collect::<Vec<_>>()), expected, "{stages:?}");
     }
 
+    /// Publishes a call that broke the order, and returns what the test run is told.
+    #[cfg(debug_assertions)]
+    fn told(met: &[Stage]) -> String {
+        use crate::call::{Arguments, CallRequest};
+        let (_source, cancel) = crate::cancel::CancelSource::new();
+        let request = CallRequest::new("c1", "echo", Arguments::NotLossless, cancel);
+        let token = crate::ids::ExecutionToken::null();
+        let call = Call::new(request.inner, token, std::sync::Arc::default(), None, None, None);
+        met.iter().for_each(|stage| call.note(*stage, None, "passed"));
+        let ending = Ending::failed("failed".into());
+        crate::gates::contain(|| super::check(&call, &ending)).unwrap_err()
+    }
+
+    #[cfg(debug_assertions)]
+    #[test]
+    fn a_violation_ends_the_test_run_and_names_the_call_and_the_stage() {
+        let text = told(&[Stage::PreExecute, Stage::PreExecute]);
+        assert_eq!(text, r#"call "c1" of "echo": Some("tools/pre-execute repeated for one execution")"#);
+    }
+
     #[test]
     fn the_order_of_the_gates() {
         use Stage::{Admit, Body, Execute, Guards, PostExecute, PreExecute, Result};
