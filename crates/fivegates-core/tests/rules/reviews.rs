@@ -166,3 +166,43 @@ async fn l02_only_a_block_drops_what_was_deferred() {
     let accept = PostDecision::accept().prepend_context(own);
     assert_eq!(texts(&reviewed(&world, "d", accept).await), ["deferred", "the decision's"]);
 }
+
+/// Hides one word.
+struct Hides(fivegates_core::ids::ComponentId);
+
+impl fivegates_core::ports::Egress for Hides {
+    fn id(&self) -> &fivegates_core::ids::ComponentId {
+        &self.0
+    }
+    fn text(&self, text: &str) -> Result<Option<String>, ToolError> {
+        Ok(text.contains("secret").then(|| text.replace("secret", "****")))
+    }
+}
+
+#[tokio::test]
+async fn l63_what_the_finalizer_and_the_contexts_say_is_filtered_too() {
+    let world = world();
+    let seen = world.observe();
+    let body = |invocation: Invocation| async move {
+        invocation.defer_context(Context::text("t", "a secret context"));
+        Ok(Json::Null)
+    };
+    let definition = tool("d", body)
+        .with_meta(|_, _| Ok(Some(Json::object([("secret key", Json::from("a secret"))]))))
+        .with_finalizer(|_, _| Ok(Some(text_content("the secret's last word"))));
+    world.registry.register(None, definition).unwrap().keep();
+    let pipeline = Pipeline::builder(world.registry.clone()).egress(Arc::new(Hides("hides".into()))).build();
+    for agent in [true, false] {
+        // A final result, which skips gate 4, is covered as well.
+        if !agent {
+            world.source.fire(CancelReason::User);
+        }
+        let outcome = pipeline.execute(world.request("d")).await;
+        assert_eq!(flatten(outcome.content()), "the ****'s last word");
+        if let Some(success) = outcome.success() {
+            assert_eq!(success.meta().unwrap().to_string(), r#"{"**** key":"a ****"}"#);
+            assert_eq!(texts(&outcome), ["a **** context"]);
+        }
+    }
+    assert!(!format!("{:?}", seen.lock().unwrap()).contains("secret"), "observers see what left");
+}
