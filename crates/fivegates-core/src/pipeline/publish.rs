@@ -23,7 +23,7 @@ pub(super) fn publish(pipeline: &Inner, settled: Settled) -> Outcome {
         contexts.append(&mut state.reviewed);
         contexts
     };
-    super::invariants::check(&call, &ending);
+    super::invariants::check(&call);
     let (ending, contexts) = filter(pipeline, &call, ending, contexts);
     call.note(Stage::Result, None, if ending.is_error() { "published an error" } else { "published" });
     let outcome = Outcome::publish(ending, contexts);

@@ -279,3 +279,14 @@ fn l64_effects_that_are_not_declared_are_the_worst() {
     assert_eq!(declared.effects(&Json::object([("dry", Json::Null)])), Effects::READ_ONLY);
     assert_eq!(declared.effects(&open()), Effects::UNKNOWN);
 }
+
+#[tokio::test]
+async fn a_block_without_a_type_is_the_tools_affair() {
+    let world = world();
+    let odd = tool("odd", |_| async { Ok(Json::Null) });
+    let odd = odd.with_render(|_, _| Ok(vec![Block::Other(Json::Null), Block::text("text")]));
+    world.registry.register(None, odd).unwrap().keep();
+    let outcome = world.call("odd").await;
+    assert!(!outcome.is_error());
+    assert_eq!(outcome.content().len(), 2);
+}
