@@ -1,5 +1,5 @@
 //! Rules of the specification that no scenario shows, one test a rule or two. docs/rules.md says which test holds which.
-#![expect(clippy::unwrap_used, clippy::panic, reason = "tests")]
+#![expect(clippy::unwrap_used, reason = "tests")]
 
 mod arguments;
 mod bodies;
@@ -72,6 +72,9 @@ fn saying(name: &'static str, log: &Log) -> Definition {
     })
 }
 
+/// Published results, each with what its call met.
+type Seen = Arc<Mutex<Vec<(Outcome, Vec<Met>)>>>;
+
 /// A registry with the tool `t`, which says so when it runs, and one agent.
 struct World {
     registry: Registry,
@@ -104,8 +107,8 @@ impl World {
     }
 
     /// Notes every result with what its call met.
-    fn observe(&self) -> Arc<Mutex<Vec<(Outcome, Vec<Met>)>>> {
-        let seen: Arc<Mutex<Vec<_>>> = Arc::default();
+    fn observe(&self) -> Seen {
+        let seen = Seen::default();
         let kept = Arc::clone(&seen);
         let observer = observer_fn(move |call, outcome| {
             kept.lock().unwrap().push((outcome.clone(), call.met()));
