@@ -2,11 +2,13 @@
 
 use std::borrow::Cow;
 use std::marker::PhantomData;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use crate::cancel::Cancel;
 use crate::content::Context;
 use crate::error::{ToolError, own};
+use crate::gates::contain;
 use crate::ids::{CallId, ComponentId, ExecutionToken, ScopeId, ToolName};
 use crate::json::{self, Json};
 use crate::registry::Registered;
@@ -139,9 +141,16 @@ struct Inner {
     arguments: Option<Json>,
     registered: Option<Arc<Registered>>,
     cancel: Cancel,
+    sandbox: Option<SandboxPolicy>,
     digest: OnceLock<[u8; 32]>,
     state: Mutex<State>,
 }
+
+/// Reads the digest of the policy under which bodies run at this moment.
+pub type SandboxPolicy = Arc<dyn Fn() -> [u8; 32] + Send + Sync>;
+
+/// How often a sandbox policy could not be read.
+static UNREADABLE: AtomicU64 = AtomicU64::new(0);
 
 /// Entries that a call with one listener at each stage leaves.
 const TRACE_ROOM: usize = 8;
@@ -225,7 +234,7 @@ impl Call {
         scopes: Arc<[ScopeId]>,
         registered: Option<Arc<Registered>>,
         arguments: Option<Json>,
-        cancel: Cancel,
+        sandbox: Option<SandboxPolicy>,
     ) -> Self {
         let root = request.parent.as_ref().map(|parent| parent.root.clone());
         Self(Arc::new(Inner {
@@ -238,7 +247,8 @@ impl Call {
             scopes,
             arguments,
             registered,
-            cancel,
+            cancel: request.cancel,
+            sandbox,
             digest: OnceLock::new(),
             state: Mutex::new(State { trace: Vec::with_capacity(TRACE_ROOM), ..State::default() }),
         }))
@@ -311,20 +321,30 @@ impl Call {
         &self.0.cancel
     }
 
-    /// The digest of tool name, definition and arguments in canonical form, computed on first use (L-06).
+    /// The digest of tool name, definition, arguments, scope and sandbox policy in canonical form, computed on first use
+    /// (L-06).
     pub fn digest(&self) -> [u8; 32] {
-        *self.0.digest.get_or_init(|| {
-            let mut hasher = blake3::Hasher::new_derive_key("fivegates 2026 call digest v1");
-            let mut part = |bytes: &[u8]| {
-                hasher.update(&(bytes.len() as u64).to_le_bytes());
-                hasher.update(bytes);
-            };
-            part(self.name().as_str().as_bytes());
-            part(self.definition().map_or(&[0; 32], |definition| definition.digest()));
-            part(self.arguments().map(json::canonical).unwrap_or_default().as_bytes());
-            part(&self.agent().map_or(0, |scope| scope.0).to_le_bytes());
-            *hasher.finalize().as_bytes()
-        })
+        *self.0.digest.get_or_init(|| self.digest_now())
+    }
+
+    /// The same digest of what would run now, computed anew from all of its parts.
+    pub(crate) fn digest_now(&self) -> [u8; 32] {
+        let mut hasher = blake3::Hasher::new_derive_key("fivegates 2026 call digest v2");
+        let mut part = |bytes: &[u8]| {
+            hasher.update(&(bytes.len() as u64).to_le_bytes());
+            hasher.update(bytes);
+        };
+        part(self.name().as_str().as_bytes());
+        part(&self.definition().map_or([0; 32], Definition::digest_now));
+        part(self.arguments().map(json::canonical).unwrap_or_default().as_bytes());
+        part(&self.agent().map_or(0, |scope| scope.0).to_le_bytes());
+        match self.0.sandbox.as_ref().map(|policy| contain(|| policy())) {
+            None => part(&[]),
+            Some(Ok(policy)) => part(&policy),
+            // A policy that cannot be read is unlike every other, this one read again included.
+            Some(Err(_)) => part(&UNREADABLE.fetch_add(1, Ordering::Relaxed).to_le_bytes()),
+        }
+        *hasher.finalize().as_bytes()
     }
 
     pub(crate) fn state(&self) -> MutexGuard<'_, State> {
@@ -356,8 +376,17 @@ impl std::fmt::Debug for Call {
 #[derive(Debug)]
 pub struct Permitted {
     pub(crate) call: Call,
+    /// What somebody who was asked said yes to; none when nobody was asked.
+    pub(crate) grant: Option<Grant>,
     /// Keeps the type from being made anywhere else, by any spelling.
     pub(crate) _seal: Seal,
+}
+
+/// A yes to exactly one call, as it was when somebody was asked (L-06).
+#[derive(Debug)]
+pub(crate) struct Grant {
+    pub(crate) digest: [u8; 32],
+    pub(crate) by: ComponentId,
 }
 
 /// Proof that `authorize` ran; its field is private to this module's crate.

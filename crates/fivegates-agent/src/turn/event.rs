@@ -6,6 +6,7 @@ use fivegates_core::call::Met;
 use fivegates_core::cancel::CancelReason;
 use fivegates_core::outcome::Outcome;
 use fivegates_core::ports::RecordError;
+use fivegates_core::registry::RegistryError;
 
 use crate::provider::{Delta, ModelTurn, ProviderError};
 
@@ -54,7 +55,7 @@ pub enum TurnEnd {
 /// What failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failure {
-    /// Stable code, such as `TRANSPORT`, `RECORD_FAILED` or `STEP_LIMIT`.
+    /// Stable code, such as `TRANSPORT`, `RECORD_FAILED`, `TOOLS_FAILED` or `STEP_LIMIT`.
     pub code: String,
     /// What happened and what to do next.
     pub message: String,
@@ -77,6 +78,11 @@ impl TurnEnd {
 
     pub(super) fn provider_failed(error: &ProviderError) -> Self {
         Self::Error(Failure { code: error.code.as_str().into_owned(), message: error.to_string() })
+    }
+
+    /// What the model is to be shown could not be assembled.
+    pub(super) fn tools_failed(error: &RegistryError) -> Self {
+        Self::Error(Failure { code: "TOOLS_FAILED".to_owned(), message: error.to_string() })
     }
 
     pub(super) fn step_limit(steps_max: u32) -> Self {

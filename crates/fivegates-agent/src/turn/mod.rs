@@ -15,6 +15,7 @@ use fivegates_core::content::{Context, flatten};
 use fivegates_core::ids::ScopeId;
 use fivegates_core::pipeline::Pipeline;
 use fivegates_core::ports::RecordError;
+use fivegates_core::registry::{Presentation, PromptSection};
 use fivegates_core::scheduler::{BatchReport, PARALLEL_MAX_DEFAULT, Scheduler};
 use fivegates_session::journal::{Entry, Journal, Position};
 
@@ -135,7 +136,12 @@ impl Agent {
             (self.watcher)(&AgentEvent::UserMessage { text: &text });
             self.history.push(Message::User { text });
         }
-        let turn = match self.ask(cancel).await {
+        let shown = match self.pipeline.registry().assemble(Some(self.scope)) {
+            Ok(shown) => shown,
+            // A model that is silently shown no tools would make things up.
+            Err(error) => return Ok(Some(TurnEnd::tools_failed(&error))),
+        };
+        let turn = match self.ask(&shown, cancel).await {
             Asked::Turn(turn) => turn,
             Asked::Aborted { heard } => {
                 self.append_interrupted(at, &heard).await?;
@@ -160,12 +166,12 @@ impl Agent {
         self.after_calls(report, text, cancel)
     }
 
-    async fn ask(&mut self, cancel: &Cancel) -> Asked {
+    async fn ask(&mut self, shown: &Presentation, cancel: &Cancel) -> Asked {
         let request = ModelRequest {
             model: self.config.model.clone(),
-            system: self.config.system.clone(),
+            system: self.system(&shown.sections),
             messages: self.history.clone(),
-            tools: self.tools(),
+            tools: offered(&shown.tools),
             ..ModelRequest::default()
         };
         let mut heard = String::new();
@@ -184,20 +190,12 @@ impl Agent {
         }
     }
 
-    /// What the model may call, as its provider wants it.
-    fn tools(&self) -> Vec<ToolSchema> {
-        let tools = self.pipeline.registry().wire_tools(Some(self.scope));
-        let schema = |tool: &fivegates_core::tool::ToolSchema| {
-            let text = fivegates_core::json::compact(&tool.parameters);
-            // A printed value is JSON; a tool whose schema were not would not be offered.
-            let parameters = serde_json::value::RawValue::from_string(text).ok()?;
-            Some(ToolSchema {
-                name: tool.name.as_str().to_owned(),
-                description: tool.description.to_string(),
-                parameters,
-            })
-        };
-        tools.iter().filter_map(schema).collect()
+    /// The configured prompt and, after it, what goes with the tools.
+    fn system(&self, sections: &[PromptSection]) -> Option<String> {
+        let sections = sections.iter().map(|section| &*section.text);
+        let parts = self.config.system.as_deref().into_iter().chain(sections);
+        let parts: Vec<&str> = parts.filter(|text| !text.is_empty()).collect();
+        (!parts.is_empty()).then(|| parts.join("\n\n"))
     }
 
     async fn call(&self, turn: &ModelTurn, cancel: &Cancel) -> BatchReport {
@@ -251,6 +249,21 @@ enum Asked {
     Turn(ModelTurn),
     Aborted { heard: String },
     Failed { heard: String, error: ProviderError },
+}
+
+/// What the model may call, as its provider wants it.
+fn offered(tools: &[fivegates_core::tool::ToolSchema]) -> Vec<ToolSchema> {
+    let schema = |tool: &fivegates_core::tool::ToolSchema| {
+        let text = fivegates_core::json::compact(&tool.parameters);
+        // A printed value is JSON; a tool whose schema were not would not be offered.
+        let parameters = serde_json::value::RawValue::from_string(text).ok()?;
+        Some(ToolSchema {
+            name: tool.name.as_str().to_owned(),
+            description: tool.description.to_string(),
+            parameters,
+        })
+    };
+    tools.iter().filter_map(schema).collect()
 }
 
 /// Awaits until the signal fires; an answer that is there at the same moment counts.

@@ -22,10 +22,9 @@ pub(super) fn admit(pipeline: &Inner, mut request: Request) -> Result<Call, Box<
     };
     let token = ExecutionToken::mint();
     let unminted = token.is_err();
-    let cancel = request.cancel.clone();
     // A token that could not be minted is never shown: the call ends here.
     let token = token.unwrap_or_else(|_| ExecutionToken::null());
-    let call = Call::new(request, token, scopes, registered, arguments, cancel);
+    let call = Call::new(request, token, scopes, registered, arguments, pipeline.sandbox.clone());
     if unminted {
         return Err(end(call, ToolError::new("the operating system gave no randomness"), Road::Bare));
     }
@@ -56,8 +55,7 @@ pub(super) fn admit(pipeline: &Inner, mut request: Request) -> Result<Call, Box<
 /// A call that never starts because its batch was cancelled.
 pub(crate) fn unstarted(pipeline: &Inner, request: Request, error: ToolError) -> Settled {
     let scopes = pipeline.registry.scopes_of(request.agent);
-    let cancel = request.cancel.clone();
-    let call = Call::new(request, ExecutionToken::null(), scopes, None, None, cancel);
+    let call = Call::new(request, ExecutionToken::null(), scopes, None, None, None);
     *end(call, error, Road::Bare)
 }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::wait::within;
 use super::{Inner, Prepared, Road, Settled};
-use crate::call::{Call, Met, Permitted, Seal, Stage};
+use crate::call::{Call, Grant, Met, Permitted, Seal, Stage};
 use crate::decision::{Allowance, ApprovalOutcome, Denial, DenialKind, PreDecision, Question};
 use crate::error::{ToolError, own};
 use crate::gates::{GateError, GateErrorKind, Owner, PreChain, Reply};
@@ -27,7 +27,7 @@ pub(super) async fn authorize(pipeline: &Inner, call: Call) -> Prepared {
     let decided = match pre_execute(pipeline, &call).await {
         Ok(PreDecision::Allow(allowance)) => {
             note_allowed(&call, &allowance);
-            Ok(())
+            Ok(None)
         }
         Ok(PreDecision::Deny(denial)) => {
             note_denied(&call, Stage::PreExecute, &denial);
@@ -37,13 +37,13 @@ pub(super) async fn authorize(pipeline: &Inner, call: Call) -> Prepared {
         Err(stop) => Err(stop),
     };
     let permitted = match decided {
-        Ok(()) => guards(pipeline, &call).await,
+        Ok(grant) => guards(pipeline, &call).await.map(|()| grant),
         Err(stop) => Err(stop),
     };
     match permitted {
         // K4: only a call that is still allowed can be cancelled here; a denial outranks it.
-        Ok(()) if call.cancel().is_cancelled() => Prepared::Settled(stop(call, Stop::Aborted)),
-        Ok(()) => Prepared::Permitted(Permitted { call, _seal: Seal::new() }),
+        Ok(_) if call.cancel().is_cancelled() => Prepared::Settled(stop(call, Stop::Aborted)),
+        Ok(grant) => Prepared::Permitted(Permitted { call, grant, _seal: Seal::new() }),
         Err(reason) => Prepared::Settled(stop(call, reason)),
     }
 }
@@ -93,8 +93,8 @@ async fn pre_execute(pipeline: &Inner, call: &Call) -> Result<PreDecision, Stop>
     }
 }
 
-/// Maps an ask (R-090 … R-098).
-async fn approval(pipeline: &Inner, call: &Call, question: &Question) -> Result<(), Stop> {
+/// Maps an ask (R-090 … R-098). A yes is a grant for this call as it is now.
+async fn approval(pipeline: &Inner, call: &Call, question: &Question) -> Result<Option<Grant>, Stop> {
     call.note_met(Met {
         stage: Stage::PreExecute,
         by: question.by().cloned(),
@@ -117,16 +117,18 @@ async fn approval(pipeline: &Inner, call: &Call, question: &Question) -> Result<
     // Nobody is asked about a call that can only fail; it goes on and fails at its body (L-05).
     if can_only_fail(call) {
         call.note(Stage::Approval, None, "not asked: the call can only fail");
-        return Ok(());
+        return Ok(None);
     }
     let request =
         ApprovalRequest { call, agent, reason: question.reason(), by: question.by(), cancel: call.cancel() };
+    // Taken before anybody is asked: what is approved is what was shown (L-06).
+    let digest = call.digest();
     let outcome = ask(pipeline, approver, &request).await?;
     let by = Some(approver.id());
     match outcome {
         ApprovalOutcome::AllowedOnce => {
             call.note(Stage::Approval, by, outcome.as_str());
-            Ok(())
+            Ok(Some(Grant { digest, by: approver.id().clone() }))
         }
         ApprovalOutcome::Rejected => Err(unapproved(
             call,

@@ -10,6 +10,7 @@ use super::project::{not_lossless, project};
 use super::{Inner, Road, Settled};
 use crate::call::{Call, Invocation, Met, Permitted, Stage};
 use crate::cancel::{Cancel, CancelReason, CancelSource};
+use crate::decision::{Denial, DenialKind};
 use crate::error::{ToolError, own};
 use crate::gates::{
     Answer, AnswerKind, AroundChain, Attempt, BodyRunner, GateError, Listeners, Reply, panic_text,
@@ -173,6 +174,29 @@ impl Bodies {
         }
     }
 
+    /// Compares what is about to run with what was approved, directly before it runs. A grant covers one execution and, of
+    /// a call that is idempotent, its further attempts (L-06).
+    fn covered(&self, definition: &Definition) -> Result<(), Denial> {
+        let Permitted { call, grant: Some(grant), .. } = &*self.permitted else {
+            return Ok(());
+        };
+        let name = definition.name();
+        if call.digest_now() != grant.digest {
+            let reason =
+                format!("tool \"{name}\" did not run: what is about to run is not what was approved");
+            return Err(Denial::of(DenialKind::DigestMismatch, &grant.by, reason));
+        }
+        let again = call.state().invoked;
+        if again && !call.effects().idempotent {
+            let reason = format!(
+                "tool \"{name}\" did not run again: the approval was for one attempt, and the call is not idempotent"
+            );
+            let denial = Denial::of(DenialKind::ApprovalUnavailable, &grant.by, reason);
+            return Err(denial.with_code("GRANT_USED"));
+        }
+        Ok(())
+    }
+
     /// Starts one attempt, or ends it before the body is invoked.
     fn start(self: &Arc<Self>, signal: Cancel) -> Start {
         let call = &self.permitted.call;
@@ -196,6 +220,9 @@ impl Bodies {
         if !violations.is_empty() {
             return refused(own::invalid_args(&violations.join("; ")));
         }
+        if let Err(denial) = self.covered(definition) {
+            return denied(call, denial);
+        }
         let attempt = {
             let mut state = call.state();
             state.invoked = true;
@@ -213,6 +240,20 @@ impl Bodies {
             Running { call: call.clone(), registered: Arc::clone(captured), signal, body: Some(body) };
         Start::Running(Slot { bodies: Arc::clone(self), running: Some(running), dropped })
     }
+}
+
+/// Ends an attempt whose body the grant does not cover; nobody reviews that (as for a gate that failed).
+fn denied(call: &Call, denial: Denial) -> Start {
+    call.note_met(Met {
+        stage: Stage::Body,
+        by: denial.by().cloned(),
+        verdict: "denied",
+        code: Some(denial.code().to_owned().into()),
+        reason: Some(Arc::clone(denial.shared_reason())),
+    });
+    let error = ToolError::new(Arc::clone(denial.shared_reason()));
+    let ending = Ending::Failure(Failure::new(error).with_denial(Arc::new(denial)));
+    Start::Ended(Attempt { token: call.token(), ending, road: Road::Final })
 }
 
 fn panicked(definition: &Definition, cause: &(dyn std::any::Any + Send)) -> ToolError {

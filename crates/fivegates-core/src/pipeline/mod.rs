@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 use tokio::runtime::Handle;
 
-use crate::call::{Call, CallRequest, Permitted, Request};
+use crate::call::{Call, CallRequest, Permitted, Request, SandboxPolicy};
 use crate::outcome::{Ending, Outcome};
 use crate::ports::{Approver, Egress};
 use crate::registry::Registry;
@@ -34,6 +34,7 @@ pub(crate) struct Inner {
     pub(crate) registry: Registry,
     approver: Option<Arc<dyn Approver>>,
     egress: Vec<Arc<dyn Egress>>,
+    sandbox: Option<SandboxPolicy>,
     waits: Waits,
     warn: Arc<dyn Fn(&str) + Send + Sync>,
     arguments_bytes_max: usize,
@@ -57,6 +58,7 @@ impl Pipeline {
             registry,
             approver: None,
             egress: Vec::new(),
+            sandbox: None,
             waits: Waits::default(),
             warn: Arc::new(|_| {}),
             arguments_bytes_max: ARGUMENTS_BYTES_MAX_DEFAULT,
@@ -99,6 +101,13 @@ impl PipelineBuilder {
     /// Adds a filter for what leaves; filters apply in the order in which they were added.
     pub fn egress(mut self, egress: Arc<dyn Egress>) -> Self {
         self.0.egress.push(egress);
+        self
+    }
+
+    /// Sets from where the digest of the sandbox policy is read. It is part of what is approved: when it has changed by the
+    /// time the body is about to run, the body does not run (L-06).
+    pub fn sandbox_policy(mut self, digest: impl Fn() -> [u8; 32] + Send + Sync + 'static) -> Self {
+        self.0.sandbox = Some(Arc::new(digest));
         self
     }
 

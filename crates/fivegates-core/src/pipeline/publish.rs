@@ -23,9 +23,9 @@ pub(super) fn publish(pipeline: &Inner, settled: Settled) -> Outcome {
         contexts.append(&mut state.reviewed);
         contexts
     };
-    // A call that ended before its gates may be one that has no name.
+    // A call that ended before its gates may be one without a name.
     if road != Road::Bare {
-        super::invariants::check(&call, &ending);
+        super::invariants::check(&call);
     }
     let (ending, contexts) = filter(pipeline, &call, ending, contexts);
     call.note(Stage::Result, None, if ending.is_error() { "published an error" } else { "published" });

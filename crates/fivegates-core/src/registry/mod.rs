@@ -4,6 +4,7 @@
 //! once and keeps it, so a change in between cannot show half of itself.
 
 mod mounts;
+mod presentation;
 mod scopes;
 mod tools;
 
@@ -15,8 +16,9 @@ use crate::ids::{ComponentId, ScopeId, ToolName};
 use crate::tool::Definition;
 
 pub use mounts::{Listen, Place};
-pub use scopes::{Scope, ScopeError};
-pub use tools::{Mode, RUN_CODE, RegistryError, Restriction};
+pub use presentation::{CODE_ONLY_SECTION, Mode, Presentation, PromptSection, SDK_SECTION, SdkRenderer};
+pub use scopes::{ParentBinding, Scope, ScopeError};
+pub use tools::{RUN_CODE, RegistryError, Restriction};
 
 /// The registry; clones share one state.
 #[derive(Clone, Default)]
@@ -38,7 +40,10 @@ struct State {
     /// The mode of agents that no scope declares one for.
     mode: Mode,
     /// The `run_code` transport, when code mode is mounted.
-    transport: Option<Arc<Registered>>,
+    transport: Option<presentation::Transport>,
+    renderers: presentation::Renderers,
+    /// Names that come first in every list of tools.
+    order: Vec<ToolName>,
     global: Layer,
     scopes: HashMap<ScopeId, Layer>,
     pre: Arc<Vec<Mounted<dyn PreExecute>>>,

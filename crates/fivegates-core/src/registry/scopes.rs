@@ -43,7 +43,7 @@ impl Scope {
 
 impl Drop for Scope {
     fn drop(&mut self) {
-        let had_tools = {
+        let shown = {
             let mut state = self.registry.write();
             let layer = state.scopes.remove(&self.id);
             unmount(&mut state, self.id);
@@ -53,9 +53,12 @@ impl Drop for Scope {
                     other.parent = layer.as_ref().and_then(|layer| layer.parent);
                 }
             }
-            layer.is_some_and(|layer| !layer.tools.is_empty() || !layer.restrictions.is_empty())
+            // What its agents were shown goes with it; guards alone do not show.
+            layer.is_some_and(|layer| {
+                !layer.tools.is_empty() || !layer.restrictions.is_empty() || layer.mode.is_some()
+            })
         };
-        if had_tools {
+        if shown {
             let _ = self.registry.announce();
         }
     }

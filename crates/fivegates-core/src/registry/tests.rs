@@ -87,18 +87,172 @@ fn an_ancestors_restriction_also_filters_the_ancestors_own_tools() {
     assert!(registry.find(Some(inner.id()), &"p".into()).is_none());
 }
 
+/// Declares names, parameters and outputs.
+struct Plain(&'static str);
+
+impl SdkRenderer for Plain {
+    fn language(&self) -> &str {
+        self.0
+    }
+
+    fn render(&self, tools: &[Definition]) -> String {
+        let line = |tool: &Definition| {
+            let schema = crate::json::compact(&tool.schema().parameters);
+            format!("{}{schema} -> {}\n", tool.name(), crate::json::compact(tool.output_schema()))
+        };
+        tools.iter().map(line).collect()
+    }
+}
+
+/// A registry with one agent for each mode.
+fn modes() -> (Registry, [Scope; 3]) {
+    let registry = Registry::new();
+    let scopes = [Mode::Native, Mode::Code, Mode::Both].map(|mode| {
+        let scope = registry.scope(mode.as_str(), None);
+        registry.present_as(Some(scope.id()), mode).unwrap().keep();
+        scope
+    });
+    (registry, scopes)
+}
+
 #[test]
 fn run_code_is_there_for_agents_in_code_mode_only() {
-    let registry = Registry::new();
-    let native = registry.scope("native", None);
-    let code = registry.scope("code", None);
-    let _mode = registry.present_as(Some(code.id()), Mode::Code).unwrap();
+    let (registry, [native, code, both]) = modes();
     let assembled = registry.assemble_tools(Some(code.id()));
     assert_eq!(assembled.unwrap_err(), RegistryError::NoCodeRuntime(Mode::Code));
-    let _transport = registry.mount_transport(tool(RUN_CODE));
+    let _renderer = registry.mount_sdk_renderer(Arc::new(Plain("typescript"))).unwrap();
+    let transport = registry.mount_transport(tool(RUN_CODE), "typescript").unwrap();
     assert!(registry.find(Some(code.id()), &RUN_CODE.into()).is_some());
     assert!(registry.find(Some(native.id()), &RUN_CODE.into()).is_none());
     assert_eq!(registry.wire_tools(Some(code.id())).len(), 1);
-    registry.set_default_mode(Mode::Both);
-    assert!(registry.find(Some(native.id()), &RUN_CODE.into()).is_some());
+    assert!(registry.find(Some(both.id()), &RUN_CODE.into()).is_some());
+    let second = registry.mount_transport(tool(RUN_CODE), "python");
+    assert_eq!(second.unwrap_err(), RegistryError::TransportMounted);
+    transport.dispose();
+    assert!(registry.find(Some(code.id()), &RUN_CODE.into()).is_none());
+}
+
+#[test]
+fn a_mode_without_its_runtime_or_its_renderer_fails_assembly_and_says_why() {
+    let (registry, [native, code, both]) = modes();
+    let told = |agent: &Scope| registry.assemble(Some(agent.id())).unwrap_err().to_string();
+    assert_eq!(told(&code), "tools mode \"code\" needs a code runtime, and none is mounted");
+    assert_eq!(told(&both), "tools mode \"both\" needs a code runtime, and none is mounted");
+    assert_eq!(registry.assemble(Some(native.id())), Ok(Presentation::default()));
+    let _transport = registry.mount_transport(tool(RUN_CODE), "lua").unwrap();
+    assert_eq!(told(&code), "no SDK renderer registered for runtime language \"lua\" (known: none)");
+    let _typescript = registry.mount_sdk_renderer(Arc::new(Plain("typescript"))).unwrap();
+    let python = registry.mount_sdk_renderer(Arc::new(Plain("python"))).unwrap();
+    let text = "no SDK renderer registered for runtime language \"lua\" (known: python, typescript)";
+    assert_eq!(told(&both), text);
+    let twice = registry.mount_sdk_renderer(Arc::new(Plain("python"))).unwrap_err();
+    assert_eq!(twice.to_string(), "an SDK renderer for language \"python\" is mounted already");
+    python.dispose();
+    assert!(told(&both).ends_with("(known: typescript)"));
+}
+
+#[test]
+fn prompt_sections_declare_every_visible_tool_and_only_code_mode_says_code_only() {
+    let (registry, [native, code, both]) = modes();
+    let _renderer = registry.mount_sdk_renderer(Arc::new(Plain("typescript"))).unwrap();
+    let _transport = registry.mount_transport(tool(RUN_CODE), "typescript").unwrap();
+    let _b = registry.register(None, tool("b")).unwrap();
+    let _a = registry.register(None, tool("a")).unwrap();
+    let _own = registry.register(Some(code.id()), tool("c")).unwrap();
+    let _hidden = registry.restrict(Some(code.id()), deny("b")).unwrap();
+    let line = |name: &str| format!("{name}{{\"type\":\"object\"}} -> {{}}\n");
+    let sections = |agent: &Scope| registry.prompt_sections(Some(agent.id())).unwrap();
+    assert_eq!(sections(&native), []);
+    let [rule, sdk] = &sections(&code)[..] else { panic!("two sections") };
+    assert_eq!((rule.id, sdk.id), ("tools:code-only", "tools:sdk"));
+    assert!(rule.text.contains("run_code"));
+    assert_eq!(*sdk.text, line("a") + &line("c"));
+    let [rule, sdk] = &sections(&both)[..] else { panic!("two sections") };
+    assert_eq!((rule.id, &*rule.text, sdk.id), ("tools:code-only", "", "tools:sdk"));
+    assert_eq!(*sdk.text, line("a") + &line("b"));
+}
+
+#[test]
+fn lists_and_sdk_text_do_not_depend_on_the_order_of_registration() {
+    let shown = |names: [&str; 3]| {
+        let (registry, [_, _, both]) = modes();
+        registry.mount_sdk_renderer(Arc::new(Plain("typescript"))).unwrap().keep();
+        registry.mount_transport(tool(RUN_CODE), "typescript").unwrap().keep();
+        for name in names {
+            registry.register(None, tool(name)).unwrap().keep();
+        }
+        let by_name = registry.assemble(Some(both.id())).unwrap();
+        registry.set_tool_order(["z", "none", "run_code", "b"].map(ToolName::new).to_vec());
+        (by_name, registry.assemble(Some(both.id())).unwrap())
+    };
+    let (by_name, configured) = shown(["a", "b", "z"]);
+    assert_eq!(shown(["z", "b", "a"]), (by_name.clone(), configured.clone()));
+    let names = |shown: &Presentation| -> Vec<String> {
+        shown.tools.iter().map(|tool| tool.name.to_string()).collect()
+    };
+    assert_eq!(names(&by_name), ["a", "b", "run_code", "z"]);
+    assert_eq!(names(&configured), ["z", "run_code", "b", "a"]);
+    let sdk = |shown: &Presentation| shown.sections[1].text.clone();
+    let first = |text: Arc<str>| text.lines().map(|line| line[..1].to_owned()).collect::<Vec<_>>();
+    assert_eq!(first(sdk(&by_name)), ["a", "b", "z"]);
+    assert_eq!(first(sdk(&configured)), ["z", "b", "a"]);
+}
+
+#[test]
+fn a_renderer_that_panics_fails_assembly() {
+    struct Panics;
+    impl SdkRenderer for Panics {
+        fn language(&self) -> &str {
+            "typescript"
+        }
+        fn render(&self, _: &[Definition]) -> String {
+            panic!("boom")
+        }
+    }
+    let (registry, [_, code, _]) = modes();
+    let _renderer = registry.mount_sdk_renderer(Arc::new(Panics)).unwrap();
+    let _transport = registry.mount_transport(tool(RUN_CODE), "typescript").unwrap();
+    let error = registry.assemble(Some(code.id())).unwrap_err();
+    assert_eq!(error.to_string(), "the SDK renderer for language \"typescript\" panicked: boom");
+    assert!(registry.find(Some(code.id()), &RUN_CODE.into()).is_some(), "no lock is left behind");
+}
+
+#[test]
+fn each_change_of_what_agents_see_is_announced_once() {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    let registry = Registry::new();
+    let count = Arc::new(AtomicUsize::new(0));
+    let seen = Arc::clone(&count);
+    let _watch = registry.on_change(move || {
+        seen.fetch_add(1, Ordering::SeqCst);
+        Ok(())
+    });
+    let news = || count.swap(0, Ordering::SeqCst);
+    let scope = registry.scope("s", None);
+    let at = Some(scope.id());
+    assert_eq!(news(), 0);
+    let a = registry.register(None, tool("a")).unwrap();
+    assert_eq!(news(), 1);
+    let filter = registry.restrict(at, deny("a")).unwrap();
+    assert_eq!(news(), 1);
+    filter.dispose();
+    assert_eq!(news(), 1);
+    let mode = registry.present_as(at, Mode::Both).unwrap();
+    assert_eq!(news(), 1);
+    mode.dispose();
+    assert_eq!(news(), 1);
+    let transport = registry.mount_transport(tool(RUN_CODE), "typescript").unwrap();
+    assert_eq!(news(), 1);
+    transport.dispose();
+    assert_eq!(news(), 1);
+    a.dispose();
+    assert_eq!(news(), 1);
+    let guard = registry.guard(Listen::as_id("g"), crate::gates::guard_fn(|_| None));
+    guard.dispose();
+    assert!(registry.restrict(at, deny("none")).is_err() && registry.register(None, tool(RUN_CODE)).is_err());
+    assert_eq!(news(), 0, "guards and refusals are no change");
+    registry.present_as(at, Mode::Code).unwrap().keep();
+    assert_eq!(news(), 1);
+    drop(scope);
+    assert_eq!(news(), 1, "a scope takes its presentation with it");
 }

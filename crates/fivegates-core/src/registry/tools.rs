@@ -3,37 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::{Layer, News, Registered, Registration, Registry, State};
+use super::{Layer, Mode, News, Registered, Registration, Registry, State};
 use crate::error::ToolError;
 use crate::ids::{ScopeId, ToolName};
 use crate::json::Json;
-use crate::tool::{Definition, ToolSchema};
+use crate::tool::Definition;
 
 /// The reserved name of the code-mode transport.
 pub const RUN_CODE: &str = "run_code";
-
-/// How tools are presented to a model.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Mode {
-    /// Every visible tool is sent.
-    #[default]
-    Native,
-    /// Only `run_code` is sent; programs call the tools.
-    Code,
-    /// Every visible tool and `run_code`.
-    Both,
-}
-
-impl Mode {
-    /// The mode as it is written in configuration.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Native => "native",
-            Self::Code => "code",
-            Self::Both => "both",
-        }
-    }
-}
 
 /// A filter over what a scope inherits (R-041 … R-045).
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -114,6 +91,31 @@ pub enum RegistryError {
     /// A mode that needs code mode, which is not mounted.
     #[error("tools mode \"{}\" needs a code runtime, and none is mounted", .0.as_str())]
     NoCodeRuntime(Mode),
+    /// A second code-mode transport.
+    #[error("a code mode transport is mounted already; remove it before mounting another")]
+    TransportMounted,
+    /// A second renderer for one language.
+    #[error("an SDK renderer for language \"{0}\" is mounted already")]
+    DuplicateRenderer(Arc<str>),
+    /// The runtime's language has no renderer.
+    #[error(
+        "no SDK renderer registered for runtime language \"{language}\" (known: {})",
+        if .known.is_empty() { "none".to_owned() } else { .known.join(", ") }
+    )]
+    NoSdkRenderer {
+        /// The runtime's language.
+        language: Arc<str>,
+        /// The languages that have one, sorted.
+        known: Vec<Arc<str>>,
+    },
+    /// A renderer panicked.
+    #[error("the SDK renderer for language \"{language}\" panicked: {cause}")]
+    SdkRendererPanicked {
+        /// Its language.
+        language: Arc<str>,
+        /// What it said.
+        cause: String,
+    },
     /// The scope is gone.
     #[error("the scope no longer exists")]
     ScopeGone,
@@ -166,19 +168,6 @@ impl Registry {
                 && layer.tools.get(&name).is_some_and(|registered| registered.serial == serial)
             {
                 layer.tools.remove(&name);
-            }
-        })
-    }
-
-    /// Mounts the code-mode transport under its reserved name.
-    pub fn mount_transport(&self, definition: Definition) -> Registration {
-        let mut state = self.write();
-        let serial = state.next();
-        state.transport = Some(Arc::new(Registered { serial, definition }));
-        drop(state);
-        self.registration(News::Announced, move |state| {
-            if state.transport.as_ref().is_some_and(|registered| registered.serial == serial) {
-                state.transport = None;
             }
         })
     }
@@ -241,13 +230,8 @@ impl Registry {
         })
     }
 
-    /// Sets the mode of agents that no scope declares one for.
-    pub fn set_default_mode(&self, mode: Mode) {
-        self.write().mode = mode;
-    }
-
     /// Announces a change that was made; a failing watcher undoes it.
-    fn announced(
+    pub(super) fn announced(
         &self,
         undo: impl FnOnce(&mut State) + Send + Sync + 'static,
     ) -> Result<Registration, RegistryError> {
@@ -260,12 +244,6 @@ impl Registry {
         }
     }
 
-    /// The mode in which an agent is shown its tools: the nearest scope that declares one, else the default.
-    pub fn mode_of(&self, agent: Option<ScopeId>) -> Mode {
-        let state = self.read();
-        state.mode_of(&state.chain(agent))
-    }
-
     /// Finds the tool that a name means for an agent.
     pub fn find(&self, agent: Option<ScopeId>, name: &ToolName) -> Option<Definition> {
         let chain = self.scopes_of(agent);
@@ -276,7 +254,8 @@ impl Registry {
         let state = self.read();
         if name.as_str() == RUN_CODE {
             // In native mode there is no such tool.
-            return state.transport.clone().filter(|_| state.mode_of(scopes) != Mode::Native);
+            let transport = state.transport.as_ref().filter(|_| state.mode_of(scopes) != Mode::Native);
+            return transport.map(|transport| Arc::clone(&transport.registered));
         }
         let layers = || scopes.iter().filter_map(|scope| state.scopes.get(scope));
         // A scope's own tools are exempt from every restriction.
@@ -287,37 +266,6 @@ impl Registry {
         let registered = inherited.or_else(|| state.global.tools.get(name))?;
         let admitted = layers().flat_map(|layer| &layer.restrictions).all(|(_, filter)| filter.admits(name));
         admitted.then(|| Arc::clone(registered))
-    }
-
-    /// The tools that an agent can call, by name.
-    pub fn visible(&self, agent: Option<ScopeId>) -> Vec<Definition> {
-        let state = self.read();
-        let tools = state.visible(&state.chain(agent));
-        tools.into_values().map(|registered| registered.definition.clone()).collect()
-    }
-
-    /// Exactly what a model is sent for an agent, in canonical order; nothing where the tools cannot be
-    /// assembled.
-    pub fn wire_tools(&self, agent: Option<ScopeId>) -> Vec<ToolSchema> {
-        self.assemble_tools(agent).unwrap_or_default()
-    }
-
-    /// Assembles what a model is sent for an agent, as [`Self::wire_tools`] gives it.
-    ///
-    /// # Errors
-    /// The agent's mode needs code mode and it is not mounted.
-    pub fn assemble_tools(&self, agent: Option<ScopeId>) -> Result<Vec<ToolSchema>, RegistryError> {
-        let mode = self.mode_of(agent);
-        let mut tools: Vec<ToolSchema> = match mode {
-            Mode::Code => Vec::new(),
-            Mode::Native | Mode::Both => self.visible(agent).iter().map(Definition::schema).collect(),
-        };
-        if mode != Mode::Native {
-            let transport = self.read().transport.clone().ok_or(RegistryError::NoCodeRuntime(mode))?;
-            tools.push(transport.definition.schema());
-            tools.sort_by(|a, b| a.name.cmp(&b.name));
-        }
-        Ok(tools)
     }
 
     /// Tells whether a call may overlap with others. Doubt means no.
@@ -347,15 +295,9 @@ fn check_definition(name: &ToolName, definition: &Definition) -> Result<(), Regi
 }
 
 impl State {
-    /// The mode for a chain of scopes, nearest first.
-    fn mode_of(&self, chain: &[ScopeId]) -> Mode {
-        let declared = chain.iter().find_map(|scope| self.scopes.get(scope)?.mode);
-        declared.map_or(self.mode, |(_, mode)| mode)
-    }
-
     /// What a chain of scopes sees, by name. What the nearest scope inherits passes the restrictions of all of them (R-042,
     ///
-    fn visible(&self, chain: &[ScopeId]) -> BTreeMap<ToolName, Arc<Registered>> {
+    pub(super) fn visible(&self, chain: &[ScopeId]) -> BTreeMap<ToolName, Arc<Registered>> {
         let tools = |layer: &Layer| -> Vec<(ToolName, Arc<Registered>)> {
             layer.tools.iter().map(|(name, tool)| (name.clone(), Arc::clone(tool))).collect()
         };

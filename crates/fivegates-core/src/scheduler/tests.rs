@@ -212,3 +212,22 @@ async fn dropping_a_batch_cancels_and_still_records() {
     assert_eq!(setup.scheduler.pipeline().drained(std::time::Duration::from_secs(9)).await, 0);
     setup.check(&["call a", "result a ok", "call b", "result b ABORTED_BEFORE_DISPATCH"]);
 }
+
+#[tokio::test(start_paused = true)]
+async fn an_intent_that_cannot_be_recorded_does_not_run() {
+    for (fails_at, expected) in [(None, "ran"), (Some("intent a"), "RECORD_FAILED")] {
+        let setup = setup(fails_at);
+        let open = crate::json::parse(r#"{"type":"object"}"#).unwrap();
+        let acts = Definition::new("acts", "", &open, &Json::object::<&str>([]), |_| async {
+            Ok::<_, BodyError>(Json::from("ran"))
+        });
+        setup.scheduler.pipeline().registry().register(None, acts.unwrap()).unwrap().keep();
+        let report = setup.scheduler.run(setup.calls(&[("a", "acts", 0)]), &setup.cancel).await;
+        let outcome = &report.calls[0].outcome;
+        let ended = outcome.success().and_then(|success| success.value().as_str()).or(outcome.code());
+        assert_eq!(ended, Some(expected));
+        assert_eq!(report.failure.is_some(), fails_at.is_some());
+        let intent = ["call a", "intent a", "result a ok"];
+        setup.check(if fails_at.is_none() { &intent } else { &["call a", "result a RECORD_FAILED"] });
+    }
+}

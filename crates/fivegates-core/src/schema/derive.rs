@@ -49,7 +49,14 @@ fn derived<T: JsonSchema>() -> Result<json::Json, SchemaError> {
     if let Value::Object(root) = &mut value {
         root.remove("description");
     }
-    json::parse(&value.to_string()).map_err(|error| SchemaError(format!("schema is not JSON: {error}")))
+    canonical(&value.to_string())
+}
+
+/// Brings the members into one order. The one they come in depends on how the deriving libraries were built, and what a model
+/// is sent must not (R-063).
+fn canonical(text: &str) -> Result<json::Json, SchemaError> {
+    let parsed = json::parse(text).and_then(|value| json::parse(&json::canonical(&value)));
+    parsed.map_err(|error| SchemaError(format!("schema is not JSON: {error}")))
 }
 
 /// Drops what the subset lacks; an optional member (`["T","null"]`) becomes one of type `T`.
@@ -121,5 +128,24 @@ fn plain_variants(map: &mut serde_json::Map<String, Value>) {
         } else if let Some(Value::Object(only)) = only {
             map.extend(only);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_order_of_members_does_not_depend_on_the_deriving_library() {
+        let one =
+            canonical(r#"{"type":"object","properties":{"b":{"type":"null"},"a":{}},"required":["b","a"]}"#);
+        let other =
+            canonical(r#"{"required":["b","a"],"properties":{"a":{},"b":{"type":"null"}},"type":"object"}"#);
+        let text = json::compact(&one.unwrap());
+        assert_eq!(text, json::compact(&other.unwrap()));
+        assert_eq!(
+            text,
+            r#"{"properties":{"a":{},"b":{"type":"null"}},"required":["b","a"],"type":"object"}"#
+        );
     }
 }

@@ -278,6 +278,11 @@ impl Definition {
 
     // ---- execution face ----
 
+    /// The schema of the canonical value; it stays on the host, except that programs are told of it.
+    pub fn output_schema(&self) -> &Json {
+        self.output.source()
+    }
+
     /// The declared deadline in milliseconds.
     pub fn timeout_ms(&self) -> Option<u64> {
         self.timeout_ms
@@ -311,15 +316,18 @@ impl Definition {
 
     /// A digest of all that a model is told and of the output contract; it changes when the definition does (L-06).
     pub fn digest(&self) -> &[u8; 32] {
-        self.digest.get_or_init(|| {
-            let parts = Json::object([
-                ("name", Json::from(self.name.as_str())),
-                ("description", Json::from(Arc::clone(&self.description))),
-                ("parameters", self.schema().parameters),
-                ("output", self.output.source().clone()),
-            ]);
-            *blake3::hash(json::canonical(&parts).as_bytes()).as_bytes()
-        })
+        self.digest.get_or_init(|| self.digest_now())
+    }
+
+    /// The same digest, computed anew.
+    pub(crate) fn digest_now(&self) -> [u8; 32] {
+        let parts = Json::object([
+            ("name", Json::from(self.name.as_str())),
+            ("description", Json::from(Arc::clone(&self.description))),
+            ("parameters", self.schema().parameters),
+            ("output", self.output.source().clone()),
+        ]);
+        *blake3::hash(json::canonical(&parts).as_bytes()).as_bytes()
     }
 
     pub(crate) fn start(&self, invocation: Invocation) -> BodyFuture {

@@ -7,21 +7,18 @@ use std::collections::BTreeSet;
 pub enum Part {
     /// The driver `run_code`: code mode with a scripted runtime.
     RunCodeDriver,
-    /// The prompt sections of code mode.
-    PromptSections,
     /// The body of `run_code`.
     RunCodeBody,
 }
 
 impl Part {
     /// All of them. A part that gets built leaves this list, and with it the pending list.
-    pub const ALL: [Self; 3] = [Self::RunCodeDriver, Self::PromptSections, Self::RunCodeBody];
+    pub const ALL: [Self; 2] = [Self::RunCodeDriver, Self::RunCodeBody];
 
     /// The part as it is written in the pending list.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::RunCodeDriver => "driver run_code",
-            Self::PromptSections => "part prompt-sections",
             Self::RunCodeBody => "part run-code-body",
         }
     }

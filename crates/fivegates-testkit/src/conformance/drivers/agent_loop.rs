@@ -58,7 +58,7 @@ pub(super) async fn run(scenario: &Scenario) -> Result<Ran, Stop> {
     let results = results.lock().unwrap_or_else(PoisonError::into_inner).clone();
     fields.push(("results".to_owned(), Json::array(results)));
     fields.push(("model_requests".to_owned(), Json::from(model.asked())));
-    Ok(Ran::done(fields))
+    Ok(Ran::Done(fields))
 }
 
 fn parallel_max(given: &Given) -> Result<NonZeroUsize, Stop> {

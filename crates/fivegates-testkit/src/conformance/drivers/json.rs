@@ -19,7 +19,7 @@ pub(super) fn run(scenario: &Scenario) -> Result<Ran, Stop> {
         _ => return Err(Stop::malformed("when[0]", "an object with `json` or `host`")),
     };
     fields.done()?;
-    Ok(Ran::done(vec![("accepted".to_owned(), Json::from(accepted))]))
+    Ok(Ran::Done(vec![("accepted".to_owned(), Json::from(accepted))]))
 }
 
 /// Tells whether a value comes back the same from the codec and from its own text.

@@ -23,20 +23,11 @@ use super::scenario::Scenario;
 #[derive(Clone, Debug)]
 pub enum Ran {
     /// It ran.
-    Done {
-        /// The fields, by name.
-        fields: Vec<(String, Json)>,
-        /// A field that could not be made, at any depth, because a part is missing.
-        without: Option<(&'static str, Part)>,
-    },
+    ///
+    /// Its fields, by name.
+    Done(Vec<(String, Json)>),
     /// It cannot run without a part that is not built yet.
     Missing(Part),
-}
-
-impl Ran {
-    fn done(fields: Vec<(String, Json)>) -> Self {
-        Self::Done { fields, without: None }
-    }
 }
 
 /// Runs a scenario.

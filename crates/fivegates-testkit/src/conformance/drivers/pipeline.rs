@@ -36,7 +36,7 @@ pub(super) async fn run(scenario: &Scenario) -> Result<Ran, Stop> {
     });
     // No session is open in this driver, so that nothing could write an event.
     fields.push(("events".to_owned(), Json::array([])));
-    Ok(Ran::done(fields))
+    Ok(Ran::Done(fields))
 }
 
 /// One call as it is written.

@@ -9,14 +9,13 @@ use fivegates_core::cancel::CancelSource;
 use fivegates_core::ids::ScopeId;
 use fivegates_core::json::{self, Json};
 use fivegates_core::outcome::Ending;
-use fivegates_core::registry::{Mode, Registration, Restriction};
+use fivegates_core::registry::{Presentation, Registration, Restriction};
 
 use super::Ran;
 use crate::conformance::fields::{Fields, Stop};
 use crate::conformance::given::listen::{GuardAct, GuardSpec};
 use crate::conformance::given::tool::{Action, ToolSpec};
 use crate::conformance::given::{Given, mode, restriction};
-use crate::conformance::parts::Part;
 use crate::conformance::scenario::Scenario;
 use crate::conformance::transport;
 use crate::conformance::world::World;
@@ -33,7 +32,7 @@ pub(super) async fn run(scenario: &Scenario) -> Result<Ran, Stop> {
         counted.fetch_add(1, Ordering::SeqCst);
         Ok(())
     }));
-    let mut bench = Bench { world, named: HashMap::new(), sections: false };
+    let mut bench = Bench { world, named: HashMap::new() };
     let ops = scenario.when.as_array().ok_or_else(|| Stop::malformed("when", "an array of operations"))?;
     let mut outcomes = Vec::with_capacity(ops.len());
     for (index, op) in ops.iter().enumerate() {
@@ -49,7 +48,7 @@ pub(super) async fn run(scenario: &Scenario) -> Result<Ran, Stop> {
         outcomes.push(Json::object([(key, value), ("changes", Json::from(count))]));
     }
     let fields = vec![("outcomes".to_owned(), Json::array(outcomes))];
-    Ok(Ran::Done { fields, without: bench.sections.then_some(("sections", Part::PromptSections)) })
+    Ok(Ran::Done(fields))
 }
 
 /// What the operations work on.
@@ -57,8 +56,6 @@ struct Bench {
     world: World,
     /// Registrations that were given a name; none once it was disposed of.
     named: HashMap<String, Option<Registration>>,
-    /// Prompt sections were asked for where there have to be some.
-    sections: bool,
 }
 
 /// What an operation says: a value, or the registry's refusal.
@@ -175,13 +172,13 @@ impl Bench {
 
     fn wire(&mut self, fields: &mut Fields<'_>) -> Result<Said, Stop> {
         let agent = self.scope(fields, "agent")?;
-        let tools = match self.world.registry.assemble_tools(agent) {
-            Ok(tools) => tools,
+        let Presentation { tools, sections } = match self.world.registry.assemble(agent) {
+            Ok(presentation) => presentation,
             Err(error) => return Ok(Err(error.to_string())),
         };
-        self.sections |= self.world.registry.mode_of(agent) != Mode::Native;
         let tools = tools.iter().map(|tool| Json::from(tool.name.as_str()));
-        Ok(Ok(Json::object([("tools", Json::array(tools)), ("sections", Json::array([]))])))
+        let sections = sections.iter().map(|section| Json::from(section.id));
+        Ok(Ok(Json::object([("tools", Json::array(tools)), ("sections", Json::array(sections))])))
     }
 
     async fn call(&self, fields: &mut Fields<'_>) -> Result<Said, Stop> {

@@ -14,7 +14,7 @@ pub(super) fn run(scenario: &Scenario) -> Result<Ran, Stop> {
     let log = events.iter().enumerate().map(|(at, event)| seen(at, event)).collect::<Result<Vec<_>, _>>()?;
     // The reference's logs hold no intents.
     let appended = closers(&log, Trust::CallsOnly).iter().map(shown).collect::<Vec<_>>();
-    Ok(Ran::done(vec![("appended".to_owned(), Json::from(appended))]))
+    Ok(Ran::Done(vec![("appended".to_owned(), Json::from(appended))]))
 }
 
 /// Reads a compact event; its place in the list is its sequence number and its time.

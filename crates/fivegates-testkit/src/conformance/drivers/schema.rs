@@ -37,5 +37,5 @@ pub(super) fn run(scenario: &Scenario) -> Result<Ran, Stop> {
             ("error".to_owned(), error)
         }
     };
-    Ok(Ran::done(vec![field]))
+    Ok(Ran::Done(vec![field]))
 }
