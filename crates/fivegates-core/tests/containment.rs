@@ -354,3 +354,74 @@ async fn a_tool_that_misbehaves_fails_its_own_call_only() {
         assert_eq!(told(&outcome), expected);
     }
 }
+
+/// Panics when it is dropped.
+struct Bomb;
+
+impl Drop for Bomb {
+    fn drop(&mut self) {
+        panic!("dropped");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn panics_in_drops_are_contained_too() {
+    let world = world();
+    let _payload = world.registry.guard(Listen::as_id("payload"), guard_fn(|_| std::panic::panic_any(Bomb)));
+    let outcome = world.call(|builder| builder).await;
+    assert_eq!(told(&outcome), "guard \"payload\" panicked: no message [-] gate_panic by payload");
+
+    struct HoldsABomb;
+    impl Guard for HoldsABomb {
+        fn check<'a>(&'a self, _: &'a Call) -> Reply<'a, Option<Denial>> {
+            let bomb = Bomb;
+            Reply::future(async move {
+                let _bomb = bomb;
+                std::future::pending().await
+            })
+        }
+    }
+    let world = self::world();
+    let _bomb = world.registry.guard(Listen::as_id("bomb"), HoldsABomb);
+    let outcome = world.call(|builder| builder).await;
+    assert_eq!(told(&outcome), "guard \"bomb\" did not answer within 70ms [-] gate_timeout by bomb");
+}
+
+#[tokio::test]
+async fn a_call_whose_scope_is_gone_is_denied() {
+    let world = world();
+    let child = world.registry.scope("child", Some(&world.scope));
+    let (_source, cancel) = CancelSource::new();
+    let request =
+        || CallRequest::new("c", "t", Arguments::Text("{}".into()), cancel.clone()).with_agent(child.id());
+    let pipeline = Pipeline::builder(world.registry.clone()).build();
+    assert!(!pipeline.execute(request()).await.is_error());
+    let (registry, ran) = (world.registry, world.ran);
+    // The scope around it goes while a listener thinks; its guards would be lost.
+    let scope = Mutex::new(Some(world.scope));
+    let drops = pre_fn(move |_| {
+        drop(scope.lock().unwrap().take());
+        None
+    });
+    let _drops = registry.pre_execute(Listen::as_id("drops"), drops);
+    for _ in 0..2 {
+        let outcome = pipeline.execute(request()).await;
+        let message = "the agent of this call is gone, and with it the guards that the call would meet";
+        assert_eq!(outcome.failure().unwrap().error().message(), message);
+    }
+    assert_eq!(*ran.lock().unwrap(), 1);
+    assert!(registry.visible(Some(child.id())).is_empty());
+}
+
+#[test]
+fn what_is_removed_may_own_registrations() {
+    let registry = Registry::new();
+    let inner = Mutex::new(Some(registry.guard(Listen::as_id("inner"), guard_fn(|_| None))));
+    let owner = pre_fn(move |_| {
+        let _owned = &inner;
+        None
+    });
+    let outer = registry.pre_execute(Listen::as_id("outer"), owner);
+    drop(outer);
+    assert!(registry.mounted_ids().iter().all(|(_, ids)| ids.is_empty()));
+}

@@ -15,7 +15,7 @@ use crate::outcome::{Ending, Outcome};
 pub use chain::{Answer, Attempt, Next, PostNext, PreNext};
 pub(crate) use chain::{AnswerKind, AroundChain, BodyRunner, Listeners, PostChain, PreChain};
 pub use reply::{GateError, GateErrorKind, Reply};
-pub(crate) use reply::{Owner, contain, panic_text};
+pub(crate) use reply::{Owner, contain, discard, panic_text};
 pub use simple::{guard_fn, observer_fn, post_fn, pre_fn};
 
 /// Gate 1: the negotiable chain `tools/pre-execute` (R-080 … R-088).

@@ -90,7 +90,18 @@ pub(crate) fn panic_text(cause: &(dyn Any + Send)) -> &str {
 
 /// Runs foreign code and turns a panic into its text (L-59, L-65).
 pub(crate) fn contain<T>(run: impl FnOnce() -> T) -> Result<T, String> {
-    catch_unwind(AssertUnwindSafe(run)).map_err(|cause| panic_text(&*cause).to_owned())
+    catch_unwind(AssertUnwindSafe(run)).map_err(|cause| {
+        let text = panic_text(&*cause).to_owned();
+        discard(cause);
+        text
+    })
+}
+
+/// Drops what somebody panicked with. When that panics as well, the second payload is leaked: there is no end to it.
+pub(crate) fn discard(cause: Box<dyn Any + Send>) {
+    if let Err(second) = catch_unwind(AssertUnwindSafe(|| drop(cause))) {
+        Box::leak(second);
+    }
 }
 
 /// An answer of a gate: ready, or a future. It is itself a future of the answer.
@@ -104,7 +115,24 @@ pub struct Reply<'a, T> {
 
 enum State<'a, T> {
     Ready(Option<Result<T, GateError>>),
-    Pending(Pin<Box<dyn Future<Output = Result<T, GateError>> + Send + 'a>>),
+    Pending(Foreign<'a, T>),
+}
+
+/// A future of somebody else's. It is dropped in containment, since dropping is code of theirs too.
+struct Foreign<'a, T>(Option<Pin<Box<dyn Future<Output = Result<T, GateError>> + Send + 'a>>>);
+
+impl<T> Foreign<'_, T> {
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Result<T, GateError>> {
+        self.0.as_mut().map_or(Poll::Pending, |future| future.as_mut().poll(cx))
+    }
+}
+
+impl<T> Drop for Foreign<'_, T> {
+    fn drop(&mut self) {
+        if let Some(future) = self.0.take() {
+            let _ = contain(|| drop(future));
+        }
+    }
 }
 
 impl<'a, T> Reply<'a, T> {
@@ -120,7 +148,7 @@ impl<'a, T> Reply<'a, T> {
 
     /// Answers when the future does.
     pub fn future(future: impl Future<Output = Result<T, GateError>> + Send + 'a) -> Self {
-        Self { state: State::Pending(Box::pin(future)), owner: None, stamp: None }
+        Self { state: State::Pending(Foreign(Some(Box::pin(future)))), owner: None, stamp: None }
     }
 
     pub(crate) fn done(result: Result<T, GateError>) -> Self {
@@ -131,7 +159,11 @@ impl<'a, T> Reply<'a, T> {
     /// somebody's (passed on from further in) stays theirs.
     pub(crate) fn of(owner: Owner<'a>, stamp: fn(T, &ComponentId) -> T, ask: impl FnOnce() -> Self) -> Self {
         match catch_unwind(AssertUnwindSafe(ask)) {
-            Err(cause) => Self::done(Err(owner.panicked(&*cause))),
+            Err(cause) => {
+                let failure = owner.panicked(&*cause);
+                discard(cause);
+                Self::done(Err(failure))
+            }
             Ok(reply) if reply.owner.is_some() => reply,
             Ok(Self { state: State::Ready(result), .. }) => {
                 let result = result.map(|result| match result {
@@ -181,9 +213,9 @@ impl<T> Future for Reply<'_, T> {
             State::Pending(future) => future,
         };
         let Some(owner) = this.owner else {
-            return future.as_mut().poll(cx);
+            return future.poll(cx);
         };
-        match catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(cx))) {
+        match catch_unwind(AssertUnwindSafe(|| future.poll(cx))) {
             Ok(Poll::Pending) => Poll::Pending,
             Ok(Poll::Ready(result)) => Poll::Ready(match (result, this.stamp) {
                 (Ok(value), Some(stamp)) => Ok(stamp(value, owner.id)),
@@ -192,6 +224,7 @@ impl<T> Future for Reply<'_, T> {
             }),
             Err(cause) => {
                 let failure = owner.panicked(&*cause);
+                discard(cause);
                 // A future that panicked must not be polled again.
                 this.state = State::Ready(None);
                 Poll::Ready(Err(failure))

@@ -103,7 +103,7 @@ async fn approval(pipeline: &Inner, call: &Call, question: &Question) -> Result<
         reason: question.reason().map(Arc::from),
     });
     let name = call.name();
-    let Some(approver) = &pipeline.approver else {
+    let Some((approver_id, approver)) = &pipeline.approver else {
         let reason = question
             .reason()
             .map_or_else(|| format!("tool \"{name}\" requires approval (not yet supported)"), str::to_owned);
@@ -123,12 +123,12 @@ async fn approval(pipeline: &Inner, call: &Call, question: &Question) -> Result<
         ApprovalRequest { call, agent, reason: question.reason(), by: question.by(), cancel: call.cancel() };
     // Taken before anybody is asked: what is approved is what was shown (L-06).
     let digest = call.digest();
-    let outcome = ask(pipeline, approver, &request).await?;
-    let by = Some(approver.id());
+    let outcome = ask(pipeline, (approver_id, approver), &request).await?;
+    let by = Some(approver_id);
     match outcome {
         ApprovalOutcome::AllowedOnce => {
             call.note(Stage::Approval, by, outcome.as_str());
-            Ok(Some(Grant { digest, by: approver.id().clone() }))
+            Ok(Some(Grant { digest, by: approver_id.clone() }))
         }
         ApprovalOutcome::Rejected => Err(unapproved(
             call,
@@ -154,10 +154,10 @@ async fn approval(pipeline: &Inner, call: &Call, question: &Question) -> Result<
 
 async fn ask(
     pipeline: &Inner,
-    approver: &Arc<dyn Approver>,
+    (id, approver): (&ComponentId, &Arc<dyn Approver>),
     request: &ApprovalRequest<'_>,
 ) -> Result<ApprovalOutcome, Stop> {
-    let owner = Owner { what: "approver", id: approver.id() };
+    let owner = Owner { what: "approver", id };
     let reply = Reply::of(owner, |outcome, _| outcome, || approver.request(request));
     let broken = |failure| Stop::Broken { stage: Stage::Approval, failure };
     match within(pipeline.waits.approval_ms, reply).await {
@@ -183,7 +183,11 @@ fn can_only_fail(call: &Call) -> bool {
 
 /// Gate 2: the guards as they are now, global first, nearest scope last; the first denial stands (R-100 … R-107, L-08).
 async fn guards(pipeline: &Inner, call: &Call) -> Result<(), Stop> {
-    let lists = pipeline.registry.guard_lists(call.scopes());
+    let Some(lists) = pipeline.registry.guard_lists(call.scopes()) else {
+        let error =
+            ToolError::new("the agent of this call is gone, and with it the guards that the call would meet");
+        return Err(Stop::Broken { stage: Stage::Guards, failure: error.into() });
+    };
     let mut asked = 0_usize;
     for mounted in lists.iter().flat_map(|list| list.iter()) {
         asked += 1;

@@ -13,7 +13,8 @@ use crate::cancel::{Cancel, CancelReason, CancelSource};
 use crate::decision::{Denial, DenialKind};
 use crate::error::{ToolError, own};
 use crate::gates::{
-    Answer, AnswerKind, AroundChain, Attempt, BodyRunner, GateError, Listeners, Reply, panic_text,
+    Answer, AnswerKind, AroundChain, Attempt, BodyRunner, GateError, Listeners, Reply, contain, discard,
+    panic_text,
 };
 use crate::ids::ComponentId;
 use crate::json::Json;
@@ -233,7 +234,7 @@ impl Bodies {
         let signal = signal.fuse(&dropped_signal);
         let invocation = Invocation::new(Arc::clone(&self.permitted), signal.clone(), attempt);
         let body = catch_unwind(AssertUnwindSafe(|| definition.start(invocation))).unwrap_or_else(|cause| {
-            let error = panicked(definition, &*cause);
+            let error = panicked(definition, cause);
             Box::pin(async move { Err(error.into()) })
         });
         let running =
@@ -256,8 +257,10 @@ fn denied(call: &Call, denial: Denial) -> Start {
     Start::Ended(Attempt { token: call.token(), ending, road: Road::Final })
 }
 
-fn panicked(definition: &Definition, cause: &(dyn std::any::Any + Send)) -> ToolError {
-    ToolError::new(format!("tool \"{}\" panicked: {}", definition.name(), panic_text(cause)))
+fn panicked(definition: &Definition, cause: Box<dyn std::any::Any + Send>) -> ToolError {
+    let error = ToolError::new(format!("tool \"{}\" panicked: {}", definition.name(), panic_text(&*cause)));
+    discard(cause);
+    error
 }
 
 /// A body on its way, owning all it needs, so that it can be polled by whoever is left.
@@ -304,13 +307,13 @@ impl Future for Running {
         };
         let polled = match catch_unwind(AssertUnwindSafe(|| body.as_mut().poll(cx))) {
             Ok(polled) => polled,
-            Err(cause) => Poll::Ready(Err(panicked(&self.registered.definition, &*cause).into())),
+            Err(cause) => Poll::Ready(Err(panicked(&self.registered.definition, cause).into())),
         };
         polled.map(|returned| {
             let ending = self.finish(returned);
             // Dropping foreign state is foreign code too.
             let body = self.body.take();
-            let _ = catch_unwind(AssertUnwindSafe(|| drop(body)));
+            let _ = contain(|| drop(body));
             ending
         })
     }

@@ -2,6 +2,7 @@
 
 use std::future::Future;
 use std::marker::PhantomData;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -70,11 +71,12 @@ impl<T: Send + 'static> Future for Detachable<T> {
         let Some(work) = &mut self.work else {
             return Poll::Pending;
         };
-        let polled = work.as_mut().poll(cx);
-        if polled.is_ready() {
+        let polled = catch_unwind(AssertUnwindSafe(|| work.as_mut().poll(cx)));
+        if !matches!(polled, Ok(Poll::Pending)) {
+            // Ended, or broken: either way it is not polled again, here or when this is dropped.
             self.work = None;
         }
-        polled
+        polled.unwrap_or_else(|cause| resume_unwind(cause))
     }
 }
 

@@ -17,6 +17,7 @@ use std::sync::Arc;
 use tokio::runtime::Handle;
 
 use crate::call::{Call, CallRequest, Permitted, Request, SandboxPolicy};
+use crate::ids::ComponentId;
 use crate::outcome::{Ending, Outcome};
 use crate::ports::{Approver, Egress};
 use crate::registry::Registry;
@@ -32,8 +33,9 @@ pub struct Pipeline(Arc<Inner>);
 
 pub(crate) struct Inner {
     pub(crate) registry: Registry,
-    approver: Option<Arc<dyn Approver>>,
-    egress: Vec<Arc<dyn Egress>>,
+    /// With its id as it was when the pipeline was built.
+    approver: Option<(ComponentId, Arc<dyn Approver>)>,
+    egress: Vec<(ComponentId, Arc<dyn Egress>)>,
     sandbox: Option<SandboxPolicy>,
     waits: Waits,
     warn: Arc<dyn Fn(&str) + Send + Sync>,
@@ -94,13 +96,13 @@ impl Pipeline {
 impl PipelineBuilder {
     /// Sets who answers asks.
     pub fn approver(mut self, approver: Arc<dyn Approver>) -> Self {
-        self.0.approver = Some(approver);
+        self.0.approver = Some((approver.id().clone(), approver));
         self
     }
 
     /// Adds a filter for what leaves; filters apply in the order in which they were added.
     pub fn egress(mut self, egress: Arc<dyn Egress>) -> Self {
-        self.0.egress.push(egress);
+        self.0.egress.push((egress.id().clone(), egress));
         self
     }
 

@@ -48,7 +48,7 @@ pub(super) fn publish(pipeline: &Inner, settled: Settled) -> Outcome {
 /// Applies the egress filters to all that leaves. A filter that fails lets nothing out.
 fn filter(pipeline: &Inner, call: &Call, ending: Ending, contexts: Vec<Context>) -> (Ending, Vec<Context>) {
     let (mut ending, mut contexts) = (ending, contexts);
-    for egress in &pipeline.egress {
+    for (id, egress) in &pipeline.egress {
         let mut changed = false;
         let filtered = contain(|| {
             let mut filter = Filter { egress: &**egress, changed: false };
@@ -62,7 +62,7 @@ fn filter(pipeline: &Inner, call: &Call, ending: Ending, contexts: Vec<Context>)
         let error = match filtered {
             Ok(Ok(both)) => {
                 (ending, contexts) = both;
-                call.note(Stage::Egress, Some(egress.id()), if changed { "redacted" } else { "passed" });
+                call.note(Stage::Egress, Some(id), if changed { "redacted" } else { "passed" });
                 continue;
             }
             Ok(Err(error)) => error.to_string(),
@@ -72,8 +72,8 @@ fn filter(pipeline: &Inner, call: &Call, ending: Ending, contexts: Vec<Context>)
         for met in &mut call.state().trace {
             met.reason = None;
         }
-        call.note(Stage::Egress, Some(egress.id()), "failed");
-        let text = format!("the result is withheld: egress filter \"{}\" failed: {error}", egress.id());
+        call.note(Stage::Egress, Some(id), "failed");
+        let text = format!("the result is withheld: egress filter \"{}\" failed: {error}", id);
         let error = ToolError::coded("EgressError", "EGRESS_FAILED", text);
         return (Ending::failed(error), Vec::new());
     }

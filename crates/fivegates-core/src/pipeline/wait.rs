@@ -5,6 +5,8 @@ use std::pin::pin;
 use std::task::Poll;
 use std::time::Duration;
 
+use crate::gates::contain;
+
 /// Limits of waiting, in milliseconds. Nothing is timed where there is no limit (L-16).
 ///
 /// A gate that does not answer in time denies the call and is named in the denial.
@@ -48,5 +50,9 @@ pub(super) async fn within<T>(limit_ms: Option<u64>, future: impl Future<Output 
     if let Poll::Ready(value) = first {
         return Ok(value);
     }
-    tokio::time::timeout(Duration::from_millis(limit_ms), future).await.map_err(|_| limit_ms)
+    // Without a clock nobody could say when to stop waiting, so nothing is waited for.
+    let Ok(timed) = contain(|| tokio::time::timeout(Duration::from_millis(limit_ms), future)) else {
+        return Err(limit_ms);
+    };
+    timed.await.map_err(|_| limit_ms)
 }

@@ -136,7 +136,7 @@ impl Registry {
     }
 
     fn read(&self) -> RwLockReadGuard<'_, State> {
-        // No foreign code runs under this lock, so it cannot be left half-changed.
+        // No foreign code runs under this lock (what is taken out is dropped after it), so nothing is left half-changed.
         self.shared.state.read().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -157,8 +157,12 @@ impl Registry {
         let shared = Arc::downgrade(&self.shared);
         Registration::new(move || {
             if let Some(shared) = shared.upgrade() {
-                let mut watchers = shared.watchers.write().unwrap_or_else(PoisonError::into_inner);
-                watchers.retain(|(known, _)| *known != serial);
+                let removed = {
+                    let mut watchers = shared.watchers.write().unwrap_or_else(PoisonError::into_inner);
+                    let at = watchers.iter().position(|(known, _)| *known == serial);
+                    at.map(|at| watchers.remove(at))
+                };
+                put_away(removed);
             }
         })
     }
@@ -179,10 +183,10 @@ impl Registry {
     }
 
     /// Makes a registration whose undoing is a change of the state, announced or not.
-    fn registration(
+    fn registration<R>(
         &self,
         news: News,
-        undo: impl FnOnce(&mut State) + Send + Sync + 'static,
+        undo: impl FnOnce(&mut State) -> R + Send + Sync + 'static,
     ) -> Registration {
         let shared = Arc::downgrade(&self.shared);
         Registration::new(move || {
@@ -190,13 +194,20 @@ impl Registry {
                 return;
             };
             let registry = Self { shared };
-            undo(&mut registry.write());
+            let removed = undo(&mut registry.write());
+            put_away(removed);
             if news == News::Announced {
                 // There is nothing to roll back: removal always holds.
                 let _ = registry.announce();
             }
         })
     }
+}
+
+/// Drops what was taken out of the registry. It may own anything, registrations and panics included, so this happens
+/// after the lock is released and contained.
+fn put_away<R>(removed: R) {
+    let _ = crate::gates::contain(|| drop(removed));
 }
 
 /// Whether a change is announced to watchers.

@@ -54,8 +54,10 @@ fn mount<T: ?Sized>(list: &mut List<T>, serial: u64, how: Listen, listener: Arc<
     }
 }
 
-fn remove<T: ?Sized>(list: &mut List<T>, serial: u64) {
-    Arc::make_mut(list).retain(|mounted| mounted.serial != serial);
+/// Takes a listener out and gives back the old list, which is dropped once the lock is released.
+fn remove<T: ?Sized>(list: &mut List<T>, serial: u64) -> List<T> {
+    let kept = list.iter().filter(|mounted| mounted.serial != serial).cloned().collect();
+    std::mem::replace(list, Arc::new(kept))
 }
 
 impl Registry {
@@ -99,15 +101,13 @@ impl Registry {
         let mut state = self.write();
         let serial = state.next();
         let Some(layer) = state.layer_mut(scope) else {
-            // The scope is gone, and with it every call that the guard could meet.
+            // The scope is gone, and every call in it is refused.
             return Registration::new(|| {});
         };
         mount(&mut layer.guards, serial, how, Arc::new(guard));
         drop(state);
         self.registration(News::Silent, move |state| {
-            if let Some(layer) = state.layer_mut(scope) {
-                remove(&mut layer.guards, serial);
-            }
+            state.layer_mut(scope).map(|layer| remove(&mut layer.guards, serial))
         })
     }
 
@@ -128,11 +128,14 @@ impl Registry {
     }
 
     /// The guards that a call meets, as they are now: global first, then from the farthest scope to the nearest (L-08).
-    pub(crate) fn guard_lists(&self, scopes: &[ScopeId]) -> Vec<List<dyn Guard>> {
+    /// Nothing when one of its scopes is gone: which guards it would meet is not known any more, so it must not run.
+    pub(crate) fn guard_lists(&self, scopes: &[ScopeId]) -> Option<Vec<List<dyn Guard>>> {
         let state = self.read();
-        let global = std::iter::once(&state.global);
-        let layers = global.chain(scopes.iter().rev().filter_map(|scope| state.scopes.get(scope)));
-        layers.map(|layer| &layer.guards).filter(|guards| !guards.is_empty()).map(Arc::clone).collect()
+        let mut lists = vec![Arc::clone(&state.global.guards)];
+        for scope in scopes.iter().rev() {
+            lists.push(Arc::clone(&state.scopes.get(scope)?.guards));
+        }
+        Some(lists)
     }
 
     /// The ids of everything mounted, by stage, in the order in which a call without an agent meets them.

@@ -42,39 +42,38 @@ impl Scope {
 }
 
 impl Drop for Scope {
+    /// Removes what was registered in the scope. Calls in it, and in scopes within it, are refused from now on: their
+    /// guards and restrictions are not known any more.
     fn drop(&mut self) {
-        let shown = {
+        let (layer, listeners) = {
             let mut state = self.registry.write();
-            let layer = state.scopes.remove(&self.id);
-            unmount(&mut state, self.id);
-            for other in state.scopes.values_mut() {
-                if other.parent.is_some_and(|(parent, _)| parent == self.id) {
-                    // The children keep what was further out.
-                    other.parent = layer.as_ref().and_then(|layer| layer.parent);
-                }
-            }
-            // What its agents were shown goes with it; guards alone do not show.
-            layer.is_some_and(|layer| {
-                !layer.tools.is_empty() || !layer.restrictions.is_empty() || layer.mode.is_some()
-            })
+            (state.scopes.remove(&self.id), unmount(&mut state, self.id))
         };
-        if shown {
+        let had_tools =
+            layer.as_ref().is_some_and(|layer| !layer.tools.is_empty() || !layer.restrictions.is_empty());
+        super::put_away((layer, listeners));
+        if had_tools {
             let _ = self.registry.announce();
         }
     }
 }
 
-/// Removes the listeners that are tagged with a scope.
-fn unmount(state: &mut State, scope: ScopeId) {
-    fn clean<T: ?Sized>(list: &mut Arc<Vec<Mounted<T>>>, scope: ScopeId) {
-        if list.iter().any(|mounted| mounted.scope == Some(scope)) {
-            Arc::make_mut(list).retain(|mounted| mounted.scope != Some(scope));
+/// Takes out the listeners that are tagged with a scope, and gives back the old lists.
+fn unmount(state: &mut State, scope: ScopeId) -> impl Sized + use<> {
+    fn clean<T: ?Sized>(list: &mut Arc<Vec<Mounted<T>>>, scope: ScopeId) -> Option<Arc<Vec<Mounted<T>>>> {
+        let tagged = |mounted: &Mounted<T>| mounted.scope == Some(scope);
+        if !list.iter().any(tagged) {
+            return None;
         }
+        let kept = list.iter().filter(|mounted| !tagged(mounted)).cloned().collect();
+        Some(std::mem::replace(list, Arc::new(kept)))
     }
-    clean(&mut state.pre, scope);
-    clean(&mut state.around, scope);
-    clean(&mut state.post, scope);
-    clean(&mut state.observers, scope);
+    (
+        clean(&mut state.pre, scope),
+        clean(&mut state.around, scope),
+        clean(&mut state.post, scope),
+        clean(&mut state.observers, scope),
+    )
 }
 
 impl Registry {

@@ -45,7 +45,7 @@ fn a_scope_leaves_nothing_behind() {
     registry.guard(how, crate::gates::guard_fn(|_| None)).keep();
     let id = scope.id();
     drop(scope);
-    assert!(registry.pre_list().is_empty() && registry.guard_lists(&[id]).is_empty());
+    assert!(registry.pre_list().is_empty() && registry.guard_lists(&[id]).is_none());
     assert!(names(&registry, Some(id)).is_empty());
     assert_eq!(registry.register(Some(id), tool("a")).unwrap_err(), RegistryError::ScopeGone);
 }

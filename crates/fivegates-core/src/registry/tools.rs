@@ -257,6 +257,10 @@ impl Registry {
             let transport = state.transport.as_ref().filter(|_| state.mode_of(scopes) != Mode::Native);
             return transport.map(|transport| Arc::clone(&transport.registered));
         }
+        // In a scope that is gone nothing is found: its restrictions are not known any more.
+        if scopes.iter().any(|scope| !state.scopes.contains_key(scope)) {
+            return None;
+        }
         let layers = || scopes.iter().filter_map(|scope| state.scopes.get(scope));
         // A scope's own tools are exempt from every restriction.
         if let Some(own) = layers().next().and_then(|layer| layer.tools.get(name)) {
@@ -301,7 +305,10 @@ impl State {
         let tools = |layer: &Layer| -> Vec<(ToolName, Arc<Registered>)> {
             layer.tools.iter().map(|(name, tool)| (name.clone(), Arc::clone(tool))).collect()
         };
-        let layers: Vec<&Layer> = chain.iter().filter_map(|scope| self.scopes.get(scope)).collect();
+        let known: Option<Vec<&Layer>> = chain.iter().map(|scope| self.scopes.get(scope)).collect();
+        let Some(layers) = known else {
+            return BTreeMap::new();
+        };
         let mut seen: BTreeMap<_, _> = tools(&self.global).into_iter().collect();
         for layer in layers.iter().skip(1).rev() {
             seen.extend(tools(layer));

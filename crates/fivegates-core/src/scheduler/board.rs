@@ -1,7 +1,9 @@
 //! One batch on its way.
 
 use std::collections::VecDeque;
+use std::future::poll_fn;
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::Instant;
 
 use super::pool::{Pool, Progress, Started};
@@ -9,9 +11,10 @@ use super::{BatchReport, CallReport, Scheduler};
 use crate::call::Request;
 use crate::cancel::Cancel;
 use crate::error::own;
+use crate::gates::contain;
 use crate::outcome::{Ending, Outcome};
 use crate::pipeline::{self, Prepared, Settled};
-use crate::ports::{CallEntry, GateVerdict, OutcomeEntry, RecordError};
+use crate::ports::{CallEntry, GateVerdict, OutcomeEntry, PortFuture, RecordError};
 
 pub(super) struct Board {
     scheduler: Scheduler,
@@ -88,7 +91,7 @@ impl Board {
             parent: parent.map(|parent| &parent.id),
             root: parent.map_or(&request.id, |parent| &parent.root),
         };
-        self.pool.drive(record.call(&entry)).await
+        self.pool.drive(contained(|| record.call(&entry))).await
     }
 
     /// Records what the gates decided, and the intent of a body with effects. What cannot be recorded does not run (L-62).
@@ -99,10 +102,10 @@ impl Board {
         let permitted = matches!(prepared, Prepared::Permitted(_));
         let verdict = if permitted { GateVerdict::Permitted } else { GateVerdict::Refused };
         let intended = async {
-            record.decision(&call, verdict, &met).await?;
+            contained(|| record.decision(&call, verdict, &met)).await?;
             // A name that was unknown when the call came in has no body that could run.
             let acts = permitted && call.definition().is_some() && !call.effects().read_only;
-            if acts { record.intent(&call).await } else { Ok(()) }
+            if acts { contained(|| record.intent(&call)).await } else { Ok(()) }
         };
         match (self.pool.drive(intended).await, prepared) {
             (Ok(()), prepared) => prepared,
@@ -141,7 +144,7 @@ impl Board {
             OutcomeEntry { id: call.id(), name: call.name(), outcome: &outcome, met: &met, duration_ms };
         let record = Arc::clone(&self.scheduler.record);
         // Also after a failure: the record may work again, and a recorded call should not stay open (L-11).
-        let recorded = self.pool.drive(record.outcome(&entry)).await;
+        let recorded = self.pool.drive(contained(|| record.outcome(&entry))).await;
         let outcome = match recorded {
             Ok(()) => outcome,
             // What is not on record is nobody's to see.
@@ -187,6 +190,19 @@ impl Board {
         let settled = pipeline::unstarted(&inner, request, error);
         self.commit(settled, since).await;
     }
+}
+
+/// Asks the record for something; its panic is a failure of the record.
+async fn contained<'a>(
+    ask: impl FnOnce() -> PortFuture<'a, Result<(), RecordError>>,
+) -> Result<(), RecordError> {
+    let panicked = |text: String| RecordError(format!("the record panicked: {text}"));
+    let mut work = contain(ask).map_err(panicked)?;
+    poll_fn(|cx| match contain(|| work.as_mut().poll(cx)) {
+        Ok(polled) => polled,
+        Err(text) => Poll::Ready(Err(panicked(text))),
+    })
+    .await
 }
 
 impl Scheduler {
