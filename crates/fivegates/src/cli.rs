@@ -12,7 +12,7 @@ const EXITS: &str = "Exit statuses:
   2    the command line or the configuration cannot be used
   3    the record cannot be opened, read or written
   4    the model could not be reached, or refused
-  130  interrupted (ctrl-C); 143 terminated";
+  130  interrupted (ctrl-C); 143 terminated; 129 the terminal was closed";
 
 /// Runs a model's tool calls through five gates, and records each of them.
 #[derive(Debug, Parser)]

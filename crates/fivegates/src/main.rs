@@ -29,6 +29,7 @@ use cli::Cli;
 use error::CliError;
 
 fn main() -> ExitCode {
+    withhold_memory();
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => return refused(&error),
@@ -44,6 +45,16 @@ fn main() -> ExitCode {
             }
             ExitCode::from(status)
         }
+    }
+}
+
+/// Keeps our memory and environment, where keys are, from other programs of the same user: commands that a model runs could
+/// read them through /proc otherwise. It does not keep them from root, and not every kernel knows it.
+fn withhold_memory() {
+    #[cfg(target_os = "linux")]
+    {
+        use rustix::process::{DumpableBehavior, set_dumpable_behavior};
+        let _ = set_dumpable_behavior(DumpableBehavior::NotDumpable);
     }
 }
 

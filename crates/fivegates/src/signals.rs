@@ -37,6 +37,8 @@ pub(crate) const INSIST: Duration = Duration::from_secs(2);
 
 const INTERRUPTED: u8 = 130;
 const TERMINATED: u8 = 143;
+/// The terminal was closed.
+const HUNG_UP: u8 = 129;
 
 /// Makes a write beyond the process's file size limit fail like one to a full disk. By itself the signal kills, without a
 /// word. Programs that are started get the default back.
@@ -55,6 +57,7 @@ fn cannot(error: std::io::Error) -> CliError {
 pub(crate) fn listen(source: CancelSource) -> Result<Stopped, CliError> {
     let mut interrupt = signal(SignalKind::interrupt()).map_err(cannot)?;
     let mut terminate = signal(SignalKind::terminate()).map_err(cannot)?;
+    let mut hangup = signal(SignalKind::hangup()).map_err(cannot)?;
     let stopped = Stopped::default();
     let Stopped { status, insisted } = stopped.clone();
     tokio::spawn(async move {
@@ -62,6 +65,7 @@ pub(crate) fn listen(source: CancelSource) -> Result<Stopped, CliError> {
             let asked = tokio::select! {
                 _ = interrupt.recv() => INTERRUPTED,
                 _ = terminate.recv() => TERMINATED,
+                _ = hangup.recv() => HUNG_UP,
             };
             if status.swap(asked, Ordering::SeqCst) != 0 {
                 insisted.notify_one();

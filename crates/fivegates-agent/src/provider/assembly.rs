@@ -4,6 +4,8 @@ use super::error::excerpt;
 use super::types::{CallText, Delta, Finish, ModelTurn, Usage};
 use super::{DeltaSink, ErrorCode, Limits, ProviderError};
 
+/// Bytes of a call's id and of its name: more is no name, and everything that tells of the call repeats it.
+pub(in crate::provider) const WORD_BYTES_MAX: usize = 1_024;
 /// Bytes of a foreign name or id that an error message shows.
 const SHOWN_BYTES_MAX: usize = 80;
 
@@ -170,6 +172,12 @@ fn complete(partial: Vec<PartialCall>) -> Result<Vec<CallText>, ProviderError> {
         let Some(name) = call.name else {
             return Err(malformed(&format!("call {} has no name", call.index)));
         };
+        if id.len().max(name.len()) > WORD_BYTES_MAX {
+            return Err(malformed(&format!(
+                "call {} has an id or a name of more than {WORD_BYTES_MAX} bytes",
+                call.index
+            )));
+        }
         if calls.iter().any(|earlier| earlier.id == id) {
             return Err(malformed(&format!("two calls have the id `{}`", excerpt(&id, SHOWN_BYTES_MAX))));
         }

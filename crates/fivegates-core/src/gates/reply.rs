@@ -119,7 +119,9 @@ enum State<'a, T> {
 }
 
 /// A future of somebody else's. It is dropped in containment, since dropping is code of theirs too.
-struct Foreign<'a, T>(Option<Pin<Box<dyn Future<Output = Result<T, GateError>> + Send + 'a>>>);
+struct Foreign<'a, T>(Option<BoxedAnswer<'a, T>>);
+
+type BoxedAnswer<'a, T> = Pin<Box<dyn Future<Output = Result<T, GateError>> + Send + 'a>>;
 
 impl<T> Foreign<'_, T> {
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Result<T, GateError>> {

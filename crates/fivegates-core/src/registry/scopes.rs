@@ -49,8 +49,9 @@ impl Drop for Scope {
             let mut state = self.registry.write();
             (state.scopes.remove(&self.id), unmount(&mut state, self.id))
         };
-        let had_tools =
-            layer.as_ref().is_some_and(|layer| !layer.tools.is_empty() || !layer.restrictions.is_empty());
+        let shows =
+            |layer: &Layer| !layer.tools.is_empty() || !layer.restrictions.is_empty() || layer.mode.is_some();
+        let had_tools = layer.as_ref().is_some_and(shows);
         super::put_away((layer, listeners));
         if had_tools {
             let _ = self.registry.announce();

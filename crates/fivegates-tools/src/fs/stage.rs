@@ -16,6 +16,10 @@ use rustix::io::Errno;
 use super::error::FsError;
 use super::handle::{Place, Version};
 
+/// The bits of a file's mode that stay when its content is replaced: set-user-ID and set-group-ID do not, as for a plain
+/// write.
+const KEPT_MODE: u32 = 0o1777;
+
 /// Name of the new content in its staging directory.
 const CONTENT: &str = "content";
 /// Bytes written between two looks at the caller's cancellation.
@@ -92,7 +96,7 @@ impl<'p> Staged<'p> {
             let (uid, gid) = (Uid::from_raw(existing.st_uid), Gid::from_raw(existing.st_gid));
             let _ = fchown(&self.file, Some(uid), Some(gid));
         }
-        fchmod(&self.file, Mode::from_raw_mode(existing.st_mode))
+        fchmod(&self.file, Mode::from_raw_mode(existing.st_mode & KEPT_MODE))
     }
 
     /// The version of what was published. It is taken after the staging name is gone, since that touches the file.

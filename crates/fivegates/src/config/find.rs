@@ -53,6 +53,10 @@ impl Sources {
             let path = folder.join(FILE_NAME);
             if is_there(&path)? {
                 let is_user = user.is_some() && fs::canonicalize(&path).ok() == user;
+                // A link leads to whatever file of the user's the repository names, and errors quote lines of the file.
+                if !is_user && fs::symlink_metadata(&path).is_ok_and(|found| found.is_symlink()) {
+                    return Err(ConfigError::NotAFile { path, found: "a link in a project" });
+                }
                 return Ok((!is_user).then_some(path));
             }
         }

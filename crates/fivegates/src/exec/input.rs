@@ -29,26 +29,33 @@ pub(super) struct Input {
 impl Input {
     /// Opens a file, or standard input for `-`. A line of more than `line_bytes_max` bytes is skipped.
     pub(super) fn open(path: &Path, line_bytes_max: usize) -> Result<Self, CliError> {
-        let source: Box<dyn Read + Send> = if path.as_os_str() == "-" {
-            Box::new(std::io::stdin())
+        let source: Option<Box<dyn Read + Send>> = if path.as_os_str() == "-" {
+            Some(Box::new(std::io::stdin()))
         } else {
             let shown = path.display();
             let unreadable = |error| {
                 CliError::usage(format!("cannot read `{shown}`: {error}"))
                     .hint("name a file of JSON lines, or - for standard input")
             };
-            let file = File::open(path).map_err(unreadable)?;
-            if file.metadata().map_err(unreadable)?.is_dir() {
+            let kind = std::fs::metadata(path).map_err(unreadable)?;
+            if kind.is_dir() {
                 return Err(CliError::usage(format!("`{shown}` is a directory"))
                     .hint("name a file of JSON lines, or - for standard input"));
             }
-            Box::new(file)
+            // Opening a pipe waits for its writer, so that is left to the thread that reads.
+            let opened = kind.is_file().then(|| File::open(path)).transpose().map_err(unreadable)?;
+            opened.map(|file| Box::new(file) as Box<dyn Read + Send>)
         };
+        let path = path.to_owned();
         let (sender, lines) = mpsc::channel(AHEAD);
         let failure: Arc<Mutex<Option<String>>> = Arc::default();
         let kept = Arc::clone(&failure);
         let reader = move || {
-            if let Err(error) = pump(BufReader::with_capacity(64 << 10, source), line_bytes_max, &sender) {
+            let source = source
+                .map_or_else(|| File::open(&path).map(|file| Box::new(file) as Box<dyn Read + Send>), Ok);
+            let done = source
+                .and_then(|source| pump(BufReader::with_capacity(64 << 10, source), line_bytes_max, &sender));
+            if let Err(error) = done {
                 *kept.lock().unwrap_or_else(PoisonError::into_inner) =
                     Some(format!("reading the input failed: {error}"));
             }
@@ -79,6 +86,7 @@ fn pump(
     let mut number = 0;
     while let Some(line) = next_line(&mut source, line_bytes_max)? {
         number += 1;
+        let line = line.map(|bytes| if number == 1 { without_mark(bytes) } else { bytes });
         if line.as_ref().is_ok_and(|bytes| bytes.iter().all(u8::is_ascii_whitespace)) {
             continue;
         }
@@ -87,6 +95,11 @@ fn pump(
         }
     }
     Ok(())
+}
+
+/// Takes the byte order mark off that some editors put before the first line.
+fn without_mark(bytes: Vec<u8>) -> Vec<u8> {
+    bytes.strip_prefix(b"\xef\xbb\xbf").map_or_else(|| bytes.clone(), <[u8]>::to_vec)
 }
 
 /// Reads one line; one that is too long is skipped to its end without being kept.

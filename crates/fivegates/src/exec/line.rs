@@ -10,7 +10,10 @@ use serde_json::value::RawValue;
 use super::Text;
 
 /// Calls that one message may hold.
-const CALLS_MAX: usize = 10_000;
+const CALLS_MAX: usize = 256;
+
+/// Bytes of a call's id and of its name: everything that tells of the call repeats them.
+const WORD_BYTES_MAX: usize = 1_024;
 
 /// A call that a line asks for.
 #[derive(Debug)]
@@ -74,6 +77,14 @@ impl Line<'_> {
 }
 
 fn finish(id: String, name: String, arguments: &RawValue) -> Result<Wanted, String> {
+    for (key, word) in [("id", &id), ("name", &name)] {
+        if word.len() > WORD_BYTES_MAX {
+            return Err(format!(
+                "`{key}` is {} bytes long and the limit is {WORD_BYTES_MAX} bytes",
+                word.len()
+            ));
+        }
+    }
     if id.is_empty() {
         return Err("`id` is empty; each call needs an id of its own".to_owned());
     }

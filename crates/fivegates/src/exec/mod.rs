@@ -20,7 +20,7 @@ use line::Wanted;
 use output::Out;
 
 /// Ids remembered for finding repetitions within one input.
-const IDS_MAX: usize = 1_000_000;
+const IDS_MAX: usize = 100_000;
 
 /// Runs every call of the input and prints one line for each.
 pub(crate) async fn run(host: &Host, settings: &Settings, args: &ExecArgs) -> Result<(), CliError> {
@@ -53,7 +53,7 @@ pub(crate) async fn run(host: &Host, settings: &Settings, args: &ExecArgs) -> Re
         }
         if let Some(failure) = report.failure {
             return Err(CliError::record(format!("the record cannot be written: {failure}"))
-                .hint("no further call was run; free some space or name another file with --record"));
+                .hint("no further call was run; mend that (free some space, say) or name another file with --record"));
         }
     }
     if let Some(failure) = input.failure() {

@@ -6,6 +6,9 @@ use serde_json::value::RawValue;
 use super::super::error::excerpt;
 use super::super::{CallText, Finish, ModelTurn};
 
+/// Bytes of a call's id and of its name, as for a model behind a server.
+const CALL_WORD_BYTES_MAX: usize = super::super::assembly::WORD_BYTES_MAX;
+
 /// Bytes of a fault's message; a wrong value in it can be as long as the file.
 const MESSAGE_BYTES_MAX: usize = 400;
 /// Bytes of a word of the script within a message.
@@ -81,6 +84,11 @@ fn model_turn(source: Source<'_>, text: &str, number: usize) -> Result<ModelTurn
     for (raw, index) in turn.calls.unwrap_or_default().into_iter().zip(1..) {
         let call: Call<'_> = source.read(raw.get())?;
         let id = call.id.unwrap_or_else(|| format!("call-{number}-{index}"));
+        if id.len().max(call.name.len()) > CALL_WORD_BYTES_MAX {
+            let message =
+                format!("a call has an id or a name of more than {CALL_WORD_BYTES_MAX} bytes; shorten it");
+            return Err(source.fault(raw.get(), &message));
+        }
         if calls.iter().any(|earlier| earlier.id == id) {
             let id = excerpt(&id, WORD_BYTES_MAX);
             let message = format!("another call of this turn has the id `{id}` already; give each its own");
