@@ -38,7 +38,7 @@ pub(crate) struct Host {
 /// Who answers asks.
 pub(crate) enum Asking {
     /// The terminal, where there is one; else nobody.
-    Terminal,
+    Terminal(crate::approvals::Stdin),
     /// Somebody that the command brings along.
     Other(Arc<dyn Approver>),
 }
@@ -90,7 +90,7 @@ pub(crate) async fn assemble(settings: &Settings, store: Store, purpose: Purpose
     let scope = registry.scope(purpose.kind, None);
     let mounted = mount(&registry, settings, Some(session))?;
     let asking: Arc<dyn Approver> = match purpose.asking {
-        Asking::Terminal => crate::approvals::terminal_or_nobody(),
+        Asking::Terminal(input) => crate::approvals::terminal_or_nobody(input),
         Asking::Other(approver) => approver,
     };
     let approver = crate::approvals::Recorded::new(asking, Arc::clone(&journal) as Arc<dyn Journal>);

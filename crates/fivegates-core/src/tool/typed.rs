@@ -127,9 +127,8 @@ fn with_faces<T: Tool>(definition: Definition, tool: &Arc<T>) -> Definition {
         })
         .with_meta(move |_, value| Ok(meta.meta(&typed::<T>(value)?)))
         .with_finalizer(move |call, ending| finalize.finalize(call, ending))
-        // Arguments that do not convert are refused before the body, so such a call does nothing.
         .with_effects(move |args| {
-            json::from_json(args).map_or(Effects::READ_ONLY, |args| effects.effects(&args))
+            json::from_json(args).map_or(Effects::UNKNOWN, |args| effects.effects(&args))
         })
         .with_parallel(move |args| json::from_json(args).is_ok_and(|args| parallel.can_parallel(&args)))
         .with_card(move |args| json::from_json(args).ok().and_then(|args| card.card(&args)))

@@ -23,12 +23,21 @@ pub(crate) use unavailable::Unavailable;
 /// The id of the person at the terminal in the record.
 pub(crate) const TERMINAL_ID: &str = "terminal";
 
-/// The person at the terminal, where stdin and stderr are one and it can be opened; else nobody.
+/// What standard input is for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Stdin {
+    /// A person's, when it is a terminal.
+    Person,
+    /// The calls come through it, so it says nothing about a person.
+    Calls,
+}
+
+/// The person at the terminal, where there is one to be expected and it can be opened; else nobody.
 ///
-/// Calls that come through stdin leave no person there to be expected, and a person who does not see stderr would be
-/// asked without its context.
-pub(crate) fn terminal_or_nobody() -> Arc<dyn Approver> {
-    let expected = stdin().is_terminal() && stderr().is_terminal();
+/// A person who does not see stderr would be asked without its context, so it must be the terminal; stdin as well, unless
+/// it brings the calls.
+pub(crate) fn terminal_or_nobody(input: Stdin) -> Arc<dyn Approver> {
+    let expected = stderr().is_terminal() && (input == Stdin::Calls || stdin().is_terminal());
     match expected.then(TerminalApprover::open).flatten() {
         Some(person) => Arc::new(person),
         None => Arc::new(Unavailable::new()),

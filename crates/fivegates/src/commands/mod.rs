@@ -10,6 +10,7 @@ use std::io::Write;
 use clap::CommandFactory as _;
 use fivegates_session::{Reader, Store};
 
+use crate::approvals::Stdin;
 use crate::assemble::{self, Asking, Host, Purpose};
 use crate::cli::{Cli, Command, Common, Policy};
 use crate::config::{Overrides, reference};
@@ -75,7 +76,8 @@ where
     let runtime = runtime()?;
     let store = assemble::open_record(settings)?;
     let result = runtime.block_on(async {
-        let purpose = Purpose { kind, asking: Asking::Terminal };
+        let input = if kind == "exec" { Stdin::Calls } else { Stdin::Person };
+        let purpose = Purpose { kind, asking: Asking::Terminal(input) };
         let host = assemble::assemble(settings, store, purpose).await?;
         let stopped = signals::listen(host.source.clone())?;
         banner(settings);
@@ -125,8 +127,11 @@ pub(crate) fn runtime() -> Result<tokio::runtime::Runtime, CliError> {
 /// Says what is not the default and not safe, before anything runs.
 fn banner(settings: &Settings) {
     use fivegates_plugins::permission::Mode;
+    let origin = settings.permission_origin();
+    if settings.permission() == Mode::ReadOnly {
+        crate::say(&format!("permission mode read-only ({origin}): writes and commands are denied"));
+    }
     if settings.permission() == Mode::Allow {
-        let origin = settings.permission_origin();
         crate::say(&format!("permission mode allow ({origin}): every call runs without being asked about"));
     }
     if settings.permission() != Mode::ReadOnly {

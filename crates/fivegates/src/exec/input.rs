@@ -9,9 +9,6 @@ use tokio::sync::mpsc;
 
 use crate::error::CliError;
 
-/// Lines that are read ahead. Few, since each can be as long as the limit.
-const AHEAD: usize = 1;
-
 /// One line.
 pub(super) struct Piece {
     /// The line's number, from 1.
@@ -23,6 +20,8 @@ pub(super) struct Piece {
 /// Lines as they come. Blank lines are left out.
 pub(super) struct Input {
     lines: mpsc::Receiver<Piece>,
+    /// Asks the thread for one line: while calls run, what is typed at a terminal is for whoever asks about them.
+    wanted: std::sync::mpsc::SyncSender<()>,
     failure: Arc<Mutex<Option<String>>>,
 }
 
@@ -47,14 +46,16 @@ impl Input {
             opened.map(|file| Box::new(file) as Box<dyn Read + Send>)
         };
         let path = path.to_owned();
-        let (sender, lines) = mpsc::channel(AHEAD);
+        let (sender, lines) = mpsc::channel(1);
+        let (wanted, wants) = std::sync::mpsc::sync_channel(1);
         let failure: Arc<Mutex<Option<String>>> = Arc::default();
         let kept = Arc::clone(&failure);
         let reader = move || {
             let source = source
                 .map_or_else(|| File::open(&path).map(|file| Box::new(file) as Box<dyn Read + Send>), Ok);
-            let done = source
-                .and_then(|source| pump(BufReader::with_capacity(64 << 10, source), line_bytes_max, &sender));
+            let done = source.and_then(|source| {
+                pump(BufReader::with_capacity(64 << 10, source), line_bytes_max, &wants, &sender)
+            });
             if let Err(error) = done {
                 *kept.lock().unwrap_or_else(PoisonError::into_inner) =
                     Some(format!("reading the input failed: {error}"));
@@ -65,10 +66,12 @@ impl Input {
             .name("exec-input".to_owned())
             .spawn(reader)
             .map_err(|error| CliError::failed(format!("cannot start a thread: {error}")))?;
-        Ok(Self { lines, failure })
+        Ok(Self { lines, wanted, failure })
     }
 
     pub(super) async fn next(&mut self) -> Option<Piece> {
+        // When the thread is gone, what it left is read to the end.
+        let _ = self.wanted.try_send(());
         self.lines.recv().await
     }
 
@@ -81,20 +84,30 @@ impl Input {
 fn pump(
     mut source: impl BufRead,
     line_bytes_max: usize,
+    wants: &std::sync::mpsc::Receiver<()>,
     sender: &mpsc::Sender<Piece>,
 ) -> std::io::Result<()> {
     let mut number = 0;
-    while let Some(line) = next_line(&mut source, line_bytes_max)? {
+    let mut is_wanted = false;
+    loop {
+        // Blank lines answer nobody, so that a want outlives them.
+        if !is_wanted && wants.recv().is_err() {
+            return Ok(());
+        }
+        is_wanted = true;
+        let Some(line) = next_line(&mut source, line_bytes_max)? else {
+            return Ok(());
+        };
         number += 1;
         let line = line.map(|bytes| if number == 1 { without_mark(bytes) } else { bytes });
         if line.as_ref().is_ok_and(|bytes| bytes.iter().all(u8::is_ascii_whitespace)) {
             continue;
         }
+        is_wanted = false;
         if sender.blocking_send(Piece { number, line }).is_err() {
             return Ok(());
         }
     }
-    Ok(())
 }
 
 /// Takes the byte order mark off that some editors put before the first line.

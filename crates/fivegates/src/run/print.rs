@@ -15,6 +15,9 @@ use crate::escape;
 /// How much of an answer is shown at a terminal; all of it is on record.
 const ANSWER: escape::BlockLimits = escape::BlockLimits { chars_max: 4_000_000, lines_max: 100_000 };
 
+/// Characters that progress shows of what the model says.
+const MODEL_CHARS: usize = 1_000;
+
 /// Characters of arguments and results that progress shows.
 const SHOWN_CHARS: usize = 160;
 
@@ -91,6 +94,10 @@ impl Printer {
 /// One line on standard error for what a person watching wants to know.
 fn progress(event: &AgentEvent<'_>) {
     match event {
+        // What the model says of its calls, before somebody is asked about them; its last words are the answer.
+        AgentEvent::Assistant { turn } if !turn.calls.is_empty() && !turn.text.trim().is_empty() => {
+            crate::say(&format!("model: {}", escape::line(turn.text.trim(), MODEL_CHARS)));
+        }
         AgentEvent::Call { id, name, arguments } => {
             let arguments = escape::line(arguments, SHOWN_CHARS);
             crate::say(&format!("call {} {} {arguments}", escape::line(id, 80), escape::line(name, 80)));

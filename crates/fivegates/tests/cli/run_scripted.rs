@@ -24,8 +24,11 @@ fn the_answer_is_on_standard_output_and_progress_beside_it() {
     insta::assert_snapshot!(place.shown(&done), @r#"
     Done.
     --- stderr
+    fivegates: permission mode read-only (the command line): writes and commands are denied
+    fivegates: model: I look.
     fivegates: call c1 read {"file_path": "notes.txt"}
     fivegates:   c1 done: <path>[ROOT]/project/notes.txt</path>\n<type>file</type>\n<content>\n1: one\n\n(End of file - total 1 lines)\n</content>
+    fivegates: model: I try.
     fivegates: call c2 bash {"command": "touch made", "description": "d"}
     fivegates:   c2 denied (PERMISSION_READ_ONLY): Error: tool `bash` is denied in permission mode `read-only`: it may change or destroy things, also beyond this machine; `--permission ask` would ask instead
     --- status 0
