@@ -59,6 +59,16 @@ pub enum RunError {
         /// Which one: `the program`, `argument 2`, `the working directory`.
         what: String,
     },
+    /// The helper that supervises programs could not be executed or did not do its work.
+    #[error(
+        "the supervisor `{}` does not work: {reason}; name a program that calls `child_main` first", helper.display()
+    )]
+    HelperFailed {
+        /// The helper as given; `/proc/self/exe` is the running program.
+        helper: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
     /// The runner's own thread has ended or could not be started.
     #[error("programs cannot be started: the spawning thread is gone; create a new runner")]
     SpawnerGone,
@@ -101,6 +111,7 @@ impl RunError {
             Self::ArgumentListTooLong { .. } => "ARGUMENT_LIST_TOO_LONG",
             Self::InvalidEnvironment { .. } => "INVALID_ENVIRONMENT",
             Self::NulInArgument { .. } => "NUL_IN_ARGUMENT",
+            Self::HelperFailed { .. } => "HELPER_FAILED",
             Self::SpawnerGone => "SPAWNER_GONE",
             Self::SpawnerBusy { .. } => "SPAWNER_BUSY",
             Self::AbortedBeforeSpawn => "ABORTED_BEFORE_SPAWN",

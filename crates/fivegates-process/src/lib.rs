@@ -8,7 +8,9 @@
 //! - has a bounded tail of each output stream kept byte-exactly, whatever it writes,
 //! - dies with this process, and with the future that runs it.
 //!
-//! A descendant that leaves the process group (`setsid`) cannot pin a call, but survives it; [`Certainty`] says what is known.
+//! With a supervisor ([`child_main`], [`Runner::with_helper`]) all descendants are found and killed, also those that left the
+//! process group. Without one, a descendant that leaves the group (`setsid`) cannot pin a call, but survives it. [`Certainty`]
+//! says what is known.
 //!
 //! ```
 //! # #[cfg(target_os = "linux")]
@@ -51,8 +53,8 @@ pub use env::EnvPolicy;
 pub use error::RunError;
 pub use finished::{Certainty, Finished, Stream};
 #[cfg(target_os = "linux")]
-pub use linux::Runner;
+pub use linux::{Runner, child_main};
 pub use signal::Signal;
 pub use spec::{Program, Spec};
 #[cfg(not(target_os = "linux"))]
-pub use unsupported::Runner;
+pub use unsupported::{Runner, child_main};

@@ -3,7 +3,7 @@
 use std::io;
 use std::os::fd::OwnedFd;
 
-use rustix::io::Errno;
+use rustix::io::{Errno, FdFlags};
 use rustix::process::{Pid, Signal};
 
 use super::sys;
@@ -16,6 +16,9 @@ pub(super) enum Step {
     Session = 2,
     Workdir = 3,
     Descriptors = 4,
+    Adopt = 5,
+    WatchHost = 6,
+    Order = 7,
 }
 
 impl Step {
@@ -28,6 +31,9 @@ impl Step {
             2 => Self::Session,
             3 => Self::Workdir,
             4 => Self::Descriptors,
+            5 => Self::Adopt,
+            6 => Self::WatchHost,
+            7 => Self::Order,
             _ => return (None, raw),
         };
         (Some(step), raw & 0xffff)
@@ -39,10 +45,13 @@ impl Step {
             Self::Session => "open its session",
             Self::Workdir => "enter the working directory",
             Self::Descriptors => "withhold our descriptors; this needs Linux 5.11 or later",
+            Self::Adopt => "adopt its descendants",
+            Self::WatchHost => "watch the life of its host",
+            Self::Order => "read its launch order",
         }
     }
 
-    fn failed(self, errno: Errno) -> io::Error {
+    pub(super) fn failed(self, errno: Errno) -> io::Error {
         io::Error::from_raw_os_error(((self as i32) << Self::SHIFT) | errno.raw_os_error())
     }
 }
@@ -50,13 +59,16 @@ impl Step {
 /// What the child needs to know.
 #[derive(Debug)]
 pub(super) struct ChildSetup {
-    workdir: OwnedFd,
+    /// Where it starts; `None` leaves it in the directory of its parent.
+    workdir: Option<OwnedFd>,
+    /// The one descriptor beside the standard streams that it keeps.
+    kept: Option<OwnedFd>,
     host: Pid,
 }
 
 impl ChildSetup {
-    pub(super) fn new(workdir: OwnedFd) -> Self {
-        Self { workdir, host: rustix::process::getpid() }
+    pub(super) fn new(workdir: Option<OwnedFd>, kept: Option<OwnedFd>) -> Self {
+        Self { workdir, kept, host: rustix::process::getpid() }
     }
 
     pub(super) fn run(&self) -> io::Result<()> {
@@ -68,9 +80,16 @@ impl ChildSetup {
         }
         // A new session has no controlling terminal, so `/dev/tty` cannot be opened; its leader also leads a new group.
         rustix::process::setsid().map_err(|errno| Step::Session.failed(errno))?;
-        rustix::process::fchdir(&self.workdir).map_err(|errno| Step::Workdir.failed(errno))?;
+        if let Some(workdir) = &self.workdir {
+            rustix::process::fchdir(workdir).map_err(|errno| Step::Workdir.failed(errno))?;
+        }
         // Also what some library opened without the flag.
-        sys::withhold_descriptors().map_err(|errno| Step::Descriptors.failed(errno))
+        sys::withhold_descriptors().map_err(|errno| Step::Descriptors.failed(errno))?;
+        match &self.kept {
+            Some(kept) => rustix::io::fcntl_setfd(kept, FdFlags::empty())
+                .map_err(|errno| Step::Descriptors.failed(errno)),
+            None => Ok(()),
+        }
     }
 }
 
@@ -80,7 +99,7 @@ mod tests {
 
     #[test]
     fn a_step_and_its_error_survive_the_way_to_the_parent() {
-        for step in [Step::BindToParent, Step::Session, Step::Workdir, Step::Descriptors] {
+        for step in [Step::BindToParent, Step::Session, Step::Workdir, Step::Descriptors, Step::Order] {
             let raw = step.failed(Errno::ACCESS).raw_os_error().unwrap();
             assert_eq!(Step::decode(raw), (Some(step), Errno::ACCESS.raw_os_error()));
         }

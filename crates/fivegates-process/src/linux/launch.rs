@@ -13,9 +13,10 @@ use rustix::fs::{Access, AtFlags, CWD, FileType, Mode, OFlags};
 use rustix::io::Errno;
 
 use super::child_setup::{ChildSetup, Step};
+use super::kept;
 use super::reaper::Reaper;
 use super::sys;
-use super::tree::Tree;
+use super::tree::{Group, Tree};
 use crate::error::RunError;
 use crate::spec::Program;
 
@@ -49,37 +50,44 @@ pub(super) struct Started {
 }
 
 /// Starts the program from this thread, to which its life is bound. Blocks until it has been executed or has failed to be.
-pub(super) fn start(launch: Launch, reaper: &Reaper) -> Result<Started, RunError> {
+pub(super) fn start(launch: &Launch, helper: Option<&Path>, reaper: &Reaper) -> Result<Started, RunError> {
     let workdir = open_workdir(&launch.cwd)?;
-    let path = find(&launch, workdir.as_fd())?;
-    let mut command = command(&launch, &path);
-    sys::install(&mut command, ChildSetup::new(workdir));
+    let path = find(launch, workdir.as_fd())?;
+    match helper {
+        Some(helper) => kept::start(launch, &path, workdir, helper, reaper),
+        None => start_alone(launch, &path, workdir, reaper),
+    }
+}
+
+fn start_alone(launch: &Launch, path: &Path, workdir: OwnedFd, reaper: &Reaper) -> Result<Started, RunError> {
+    let mut command = command(path, launch.program.as_os_str(), launch.input);
+    command.args(&launch.args).envs(&launch.env);
+    sys::install(&mut command, ChildSetup::new(Some(workdir), None));
     let at = Instant::now();
-    let mut child = command.spawn().map_err(|error| explain(&error, &launch))?;
+    let mut child = command.spawn().map_err(|error| explain(&error, launch))?;
     let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
     let program = launch.program.display();
-    let tree = Tree::of(child, reaper).map_err(|source| RunError::Spawn {
+    let group = Group::of(child, reaper).map_err(|source| RunError::Spawn {
         program: program.clone(),
         step: "watch the program",
         source,
     })?;
-    let started = Started {
-        tree,
+    Ok(Started {
+        tree: Tree::Group(group),
         stdin: stdin.map(Into::into),
         stdout: stdout.map(Into::into),
         stderr: stderr.map(Into::into),
         at,
         program,
-    };
-    Ok(started)
+    })
 }
 
+/// A command without arguments and with an empty environment.
 #[expect(clippy::disallowed_methods, reason = "the one place in the project that starts programs")]
-fn command(launch: &Launch, path: &Path) -> Command {
+pub(super) fn command(path: &Path, arg0: &OsStr, input: Input) -> Command {
     let mut command = Command::new(path);
-    command.arg0(launch.program.as_os_str()).args(&launch.args);
-    command.env_clear().envs(&launch.env);
-    command.stdin(match launch.input {
+    command.arg0(arg0).env_clear();
+    command.stdin(match input {
         Input::Null => Stdio::null(),
         Input::Pipe => Stdio::piped(),
     });
@@ -136,7 +144,7 @@ fn not_found(errno: Errno, launch: &Launch) -> RunError {
 }
 
 /// Sorts a failure of fork, of our steps in the child, or of the execution. `find` has already seen the file.
-fn explain(error: &io::Error, launch: &Launch) -> RunError {
+pub(super) fn explain(error: &io::Error, launch: &Launch) -> RunError {
     let program = launch.program.display();
     let Some(raw) = error.raw_os_error() else {
         return RunError::Spawn { program, step: "spawn", source: io::Error::other(error.to_string()) };
@@ -148,7 +156,7 @@ fn explain(error: &io::Error, launch: &Launch) -> RunError {
     match (step, Errno::from_raw_os_error(errno)) {
         (Some(Step::Workdir), _) => RunError::BadWorkdir { path: launch.cwd.clone(), source },
         (Some(step), _) => RunError::Spawn { program, step: step.name(), source },
-        (None, Errno::TOOBIG) => RunError::ArgumentListTooLong { program, bytes: argument_bytes(launch) },
+        (None, Errno::TOOBIG) => too_long(launch),
         (None, Errno::NOENT) => unexecutable("the interpreter that its first line names does not exist"),
         (None, Errno::ACCESS | Errno::PERM) => unexecutable("permission denied"),
         (None, Errno::NOEXEC) => unexecutable("it has no format that this system can execute"),
@@ -156,8 +164,8 @@ fn explain(error: &io::Error, launch: &Launch) -> RunError {
     }
 }
 
-fn argument_bytes(launch: &Launch) -> usize {
+pub(super) fn too_long(launch: &Launch) -> RunError {
     let args: usize = launch.args.iter().map(|arg| arg.len() + 1).sum();
     let env: usize = launch.env.iter().map(|(name, value)| name.len() + value.len() + 2).sum();
-    args + env
+    RunError::ArgumentListTooLong { program: launch.program.display(), bytes: args + env }
 }

@@ -1,7 +1,7 @@
-//! The three calls that the compiler cannot check, and nothing else.
+//! The calls that the compiler cannot check, and nothing else.
 
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsRawFd as _, BorrowedFd, FromRawFd as _, OwnedFd, RawFd};
 use std::os::unix::process::CommandExt as _;
 use std::process::Command;
 use std::sync::Arc;
@@ -32,10 +32,40 @@ pub(super) fn withhold_descriptors() -> Result<(), Errno> {
     }
 }
 
-/// Lets the runtime of the calling task tell when the process behind `pidfd` has ended.
+/// Has ended children wait to be reaped, also when our parent ignores its own.
+#[expect(unsafe_code, reason = "the crates in use have no safe wrapper of signal")]
+pub(super) fn keep_ended_children() {
+    // SAFETY: the call takes two integers and installs no handler.
+    unsafe { libc::signal(libc::SIGCHLD, libc::SIG_DFL) };
+}
+
+/// Takes over an inherited descriptor by its number.
+#[expect(unsafe_code, reason = "a number is all that an executed program is given of a descriptor")]
+pub(super) fn inherited(number: RawFd) -> Result<OwnedFd, Errno> {
+    // SAFETY: the call takes integers and changes one flag of a descriptor, if there is one.
+    if number < 3 || unsafe { libc::fcntl(number, libc::F_SETFD, libc::FD_CLOEXEC) } != 0 {
+        return Err(Errno::BADF);
+    }
+    // SAFETY: it is open, and nothing else in this process, which has just begun, knows of it.
+    Ok(unsafe { OwnedFd::from_raw_fd(number) })
+}
+
+/// Signals the group that the process behind `pidfd` leads or led, and no other group that came to have its number.
+/// Linux 6.9; earlier it fails.
+#[expect(unsafe_code, reason = "the crates in use have no safe wrapper of pidfd_send_signal with flags")]
+pub(super) fn signal_group_of(pidfd: BorrowedFd<'_>, signal: rustix::process::Signal) -> io::Result<()> {
+    const PROCESS_GROUP: libc::c_uint = 1 << 2;
+    let (fd, signal) = (pidfd.as_raw_fd(), signal.as_raw());
+    let no_info = std::ptr::null::<libc::siginfo_t>();
+    // SAFETY: an open descriptor, integers, and a null pointer, which the call takes for "no information".
+    let result = unsafe { libc::syscall(libc::SYS_pidfd_send_signal, fd, signal, no_info, PROCESS_GROUP) };
+    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// Lets the runtime of the calling task tell when `fd` is readable: a process has ended, or has something to say.
 #[expect(unsafe_code, reason = "a registered descriptor must not be closed, which no type expresses yet")]
-pub(super) fn watch(pidfd: Arc<OwnedFd>) -> io::Result<AsyncFd<Arc<OwnedFd>>> {
+pub(super) fn watch(fd: Arc<OwnedFd>) -> io::Result<AsyncFd<Arc<OwnedFd>>> {
     // SAFETY: the descriptor is owned by what is registered and always the same, so it is open as long as the registration.
-    let registered = unsafe { AsyncFd::register_with_interest(pidfd, Interest::READABLE) };
+    let registered = unsafe { AsyncFd::register_with_interest(fd, Interest::READABLE) };
     registered.map_err(Into::into)
 }

@@ -8,3 +8,4 @@ mod leaks;
 mod outcome;
 mod refusals;
 mod stopping;
+mod supervised;
