@@ -3,6 +3,8 @@
 use std::io;
 use std::path::PathBuf;
 
+use crate::confinement::Mode;
+
 /// Why a program was not started (spec §6: only a failure to start is an error).
 ///
 /// Nothing of it ran, with two exceptions in which it was, or will be, killed as soon as it starts: [`RunError::SpawnerBusy`],
@@ -69,6 +71,16 @@ pub enum RunError {
         /// What is wrong with it.
         reason: String,
     },
+    /// The confinement cannot be had here, and nothing runs without it (spec §5.2).
+    #[error(
+        "sandbox mode \"{mode}\" is requested but no sandbox backend is usable on this host; refusing to run the command unconfined. Runner failure: {detail}"
+    )]
+    SandboxUnavailable {
+        /// The mode that was asked for.
+        mode: Mode,
+        /// What stands in the way, and what would help.
+        detail: String,
+    },
     /// The runner's own thread has ended or could not be started.
     #[error("programs cannot be started: the spawning thread is gone; create a new runner")]
     SpawnerGone,
@@ -112,6 +124,7 @@ impl RunError {
             Self::InvalidEnvironment { .. } => "INVALID_ENVIRONMENT",
             Self::NulInArgument { .. } => "NUL_IN_ARGUMENT",
             Self::HelperFailed { .. } => "HELPER_FAILED",
+            Self::SandboxUnavailable { .. } => "SANDBOX_UNAVAILABLE",
             Self::SpawnerGone => "SPAWNER_GONE",
             Self::SpawnerBusy { .. } => "SPAWNER_BUSY",
             Self::AbortedBeforeSpawn => "ABORTED_BEFORE_SPAWN",

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use crate::capture::Captured;
+use crate::confinement::Enforcement;
 use crate::signal::Signal;
 
 /// One of the two output streams of a program.
@@ -59,6 +60,8 @@ pub struct Finished {
     pub stdout: Captured,
     /// The kept tail of standard error.
     pub stderr: Captured,
+    /// What was enforced on the program; `None` when no confinement was asked for.
+    pub enforcement: Option<Enforcement>,
     /// From the start of the program to this answer.
     pub wall_time: Duration,
 }

@@ -12,6 +12,9 @@
 //! process group. Without one, a descendant that leaves the group (`setsid`) cannot pin a call, but survives it. [`Certainty`]
 //! says what is known.
 //!
+//! A program is confined by a [`Confinement`]: where it writes, which sockets it opens, whom it signals. What the kernel cannot
+//! enforce is told ([`Enforcement`]), and what the policy demands and cannot have keeps the program from running.
+//!
 //! ```
 //! # #[cfg(target_os = "linux")]
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -37,6 +40,7 @@
 )]
 
 mod capture;
+mod confinement;
 mod env;
 mod error;
 mod finished;
@@ -49,6 +53,9 @@ mod linux;
 mod unsupported;
 
 pub use capture::{Captured, Text};
+pub use confinement::{
+    Backend, Confinement, Dimension, Enforced, Enforcement, Mode, Network, ProcessLimits, UnixSockets,
+};
 pub use env::EnvPolicy;
 pub use error::RunError;
 pub use finished::{Certainty, Finished, Stream};

@@ -1,6 +1,8 @@
 //! The runner on Linux. The road of a run: queue → spawning thread (→ supervisor) → supervision → answer.
 
 mod child_setup;
+mod fence;
+mod filter;
 mod group;
 mod kept;
 mod launch;
@@ -18,6 +20,7 @@ use std::path::PathBuf;
 use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use crate::confinement::Mode;
 use crate::error::RunError;
 use crate::finished::{Finished, Stream};
 use crate::spec::Spec;
@@ -104,12 +107,19 @@ impl Runner {
     ) -> Result<Finished, RunError> {
         spec.check()?;
         let env = spec.env_policy.resolve(std::env::vars_os(), &spec.env)?;
-        let Spec { program, args, cwd, stdin, timeout, grace, drain, output_bytes_max, .. } = spec;
+        let Spec { program, args, cwd, stdin, timeout, grace, drain, output_bytes_max, confinement, .. } =
+            spec;
         let input = if stdin.is_some() { Input::Pipe } else { Input::Null };
-        let launch = Launch { program, args, cwd, env, input };
+        let (fence, enforcement) = match &confinement {
+            Some(policy) => fence::plan(policy).map(|(fence, enforcement)| (fence, Some(enforcement)))?,
+            None => (None, None),
+        };
+        let mode = confinement.map_or(Mode::DangerFullAccess, |policy| policy.mode);
+        let launch = Launch { program, args, cwd, env, input, fence, mode };
         let limits = Limits { timeout, grace, drain, output_bytes_max };
         let mut cancel = pin!(cancel);
         let (started, stop) = self.spawner.start(launch, cancel.as_mut()).await?;
-        supervise(started, stop, stdin.unwrap_or_default(), limits, cancel, observe).await
+        let finished = supervise(started, stop, stdin.unwrap_or_default(), limits, cancel, observe).await?;
+        Ok(Finished { enforcement, ..finished })
     }
 }

@@ -1,4 +1,5 @@
-//! What the child does between fork and execution. Only system calls: no allocation, no lock, no panic.
+//! What the child does between fork and execution. Only system calls, no lock, no panic; and no
+//! allocation, but in the child of a process with a single thread.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -6,6 +7,7 @@ use std::os::fd::OwnedFd;
 use rustix::io::{Errno, FdFlags};
 use rustix::process::{Pid, Signal};
 
+use super::fence::Prepared;
 use super::sys;
 
 /// A step in the child. Its number travels in the upper half of the error code that the standard library carries to the
@@ -19,6 +21,12 @@ pub(super) enum Step {
     Adopt = 5,
     WatchHost = 6,
     Order = 7,
+    Root = 8,
+    Fence = 9,
+    Limits = 10,
+    Landlock = 11,
+    Seccomp = 12,
+    Capabilities = 13,
 }
 
 impl Step {
@@ -34,6 +42,12 @@ impl Step {
             5 => Self::Adopt,
             6 => Self::WatchHost,
             7 => Self::Order,
+            8 => Self::Root,
+            9 => Self::Fence,
+            10 => Self::Limits,
+            11 => Self::Landlock,
+            12 => Self::Seccomp,
+            13 => Self::Capabilities,
             _ => return (None, raw),
         };
         (Some(step), raw & 0xffff)
@@ -48,7 +62,21 @@ impl Step {
             Self::Adopt => "adopt its descendants",
             Self::WatchHost => "watch the life of its host",
             Self::Order => "read its launch order",
+            Self::Root => "open a root that may be written",
+            Self::Fence => "build the rules",
+            Self::Limits => "set the limits of a process",
+            Self::Landlock => "enforce the landlock rules",
+            Self::Capabilities => "give up the powers of root",
+            Self::Seccomp => "enforce the seccomp filter",
         }
+    }
+
+    /// Whether it belongs to the confinement, without which nothing runs.
+    pub(super) fn confines(self) -> bool {
+        matches!(
+            self,
+            Self::Root | Self::Fence | Self::Limits | Self::Landlock | Self::Seccomp | Self::Capabilities
+        )
     }
 
     pub(super) fn failed(self, errno: Errno) -> io::Error {
@@ -63,15 +91,22 @@ pub(super) struct ChildSetup {
     workdir: Option<OwnedFd>,
     /// The one descriptor beside the standard streams that it keeps.
     kept: Option<OwnedFd>,
+    /// What the program is confined by.
+    fence: Option<Prepared>,
     host: Pid,
 }
 
 impl ChildSetup {
     pub(super) fn new(workdir: Option<OwnedFd>, kept: Option<OwnedFd>) -> Self {
-        Self { workdir, kept, host: rustix::process::getpid() }
+        Self { workdir, kept, fence: None, host: rustix::process::getpid() }
     }
 
-    pub(super) fn run(&self) -> io::Result<()> {
+    /// Only for a process with a single thread: enforcing allocates.
+    pub(super) fn confined(fence: Option<Prepared>) -> Self {
+        Self { fence, ..Self::new(None, None) }
+    }
+
+    pub(super) fn run(&mut self) -> io::Result<()> {
         rustix::process::set_parent_process_death_signal(Some(Signal::KILL))
             .map_err(|errno| Step::BindToParent.failed(errno))?;
         // The parent may have died before the line above took effect.
@@ -85,9 +120,13 @@ impl ChildSetup {
         }
         // Also what some library opened without the flag.
         sys::withhold_descriptors().map_err(|errno| Step::Descriptors.failed(errno))?;
-        match &self.kept {
-            Some(kept) => rustix::io::fcntl_setfd(kept, FdFlags::empty())
-                .map_err(|errno| Step::Descriptors.failed(errno)),
+        if let Some(kept) = &self.kept {
+            rustix::io::fcntl_setfd(kept, FdFlags::empty())
+                .map_err(|errno| Step::Descriptors.failed(errno))?;
+        }
+        // The last step, since everything before it might be denied by it.
+        match &mut self.fence {
+            Some(fence) => fence.apply(),
             None => Ok(()),
         }
     }

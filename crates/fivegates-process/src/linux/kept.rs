@@ -114,6 +114,7 @@ fn order(launch: &Launch, path: &Path) -> Option<Vec<u8>> {
         arg0: launch.program.as_os_str().to_owned(),
         args: launch.args.clone(),
         env: launch.env.clone().into_iter().collect(),
+        fence: launch.fence.clone(),
     };
     order.encode()
 }

@@ -9,14 +9,16 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
-use rustix::fs::{Access, AtFlags, CWD, FileType, Mode, OFlags};
+use rustix::fs::{Access, AtFlags, CWD, FileType, OFlags};
 use rustix::io::Errno;
 
 use super::child_setup::{ChildSetup, Step};
+use super::fence::Fence;
 use super::kept;
 use super::reaper::Reaper;
 use super::sys;
 use super::tree::{Group, Tree};
+use crate::confinement::Mode;
 use crate::error::RunError;
 use crate::spec::Program;
 
@@ -30,6 +32,8 @@ pub(super) struct Launch {
     pub(super) cwd: PathBuf,
     pub(super) env: BTreeMap<OsString, OsString>,
     pub(super) input: Input,
+    pub(super) fence: Option<Fence>,
+    pub(super) mode: Mode,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -54,6 +58,10 @@ pub(super) fn start(launch: &Launch, helper: Option<&Path>, reaper: &Reaper) -> 
     let workdir = open_workdir(&launch.cwd)?;
     let path = find(launch, workdir.as_fd())?;
     match helper {
+        None if launch.fence.is_some() => Err(RunError::SandboxUnavailable {
+            mode: launch.mode,
+            detail: "there is no supervisor; call `child_main` first in `main`, or name a helper".into(),
+        }),
         Some(helper) => kept::start(launch, &path, workdir, helper, reaper),
         None => start_alone(launch, &path, workdir, reaper),
     }
@@ -98,7 +106,7 @@ pub(super) fn command(path: &Path, arg0: &OsStr, input: Input) -> Command {
 /// The directory is opened here and entered in the child through its descriptor, so that what was checked is what is used,
 /// and a bad directory is never mistaken for a missing program.
 fn open_workdir(path: &Path) -> Result<OwnedFd, RunError> {
-    rustix::fs::open(path, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
+    rustix::fs::open(path, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, rustix::fs::Mode::empty())
         .map_err(|errno| RunError::BadWorkdir { path: path.to_owned(), source: errno.into() })
 }
 
@@ -155,6 +163,10 @@ pub(super) fn explain(error: &io::Error, launch: &Launch) -> RunError {
         |reason: &str| RunError::ProgramNotExecutable { program: program.clone(), reason: reason.into() };
     match (step, Errno::from_raw_os_error(errno)) {
         (Some(Step::Workdir), _) => RunError::BadWorkdir { path: launch.cwd.clone(), source },
+        (Some(step), _) if step.confines() => {
+            let detail = format!("could not {}: {source}", step.name());
+            RunError::SandboxUnavailable { mode: launch.mode, detail }
+        }
         (Some(step), _) => RunError::Spawn { program, step: step.name(), source },
         (None, Errno::TOOBIG) => too_long(launch),
         (None, Errno::NOENT) => unexecutable("the interpreter that its first line names does not exist"),

@@ -78,6 +78,7 @@ pub(super) async fn supervise(
         certainty: if stdout.held || stderr.held { certainty.min_survivors() } else { certainty },
         stdout,
         stderr,
+        enforcement: None,
         wall_time: at.elapsed(),
     })
 }

@@ -19,6 +19,7 @@ use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, WaitOptions, WaitStatus};
 
 use super::child_setup::{ChildSetup, Step};
+use super::fence::Prepared;
 use super::sweep;
 use super::sys;
 use super::wire::{Event, ORDER_BYTES_MAX, Order, Request};
@@ -100,7 +101,9 @@ fn start(order: &Order) -> io::Result<Pid> {
     command.arg0(&order.arg0).args(&order.args);
     command.env_clear().envs(order.env.iter().map(|(name, value)| (name, value)));
     command.stdin(Stdio::inherit()).stdout(Stdio::inherit()).stderr(Stdio::inherit());
-    sys::install(&mut command, ChildSetup::new(None, None));
+    // There is one thread yet.
+    let fence = order.fence.as_ref().map(Prepared::new).transpose()?;
+    sys::install(&mut command, ChildSetup::confined(fence));
     command.spawn().map(|child| Pid::from_child(&child))
 }
 

@@ -14,8 +14,9 @@ use super::child_setup::ChildSetup;
 
 /// Has the child of `command` run `setup` between fork and execution.
 #[expect(unsafe_code, reason = "code between fork and execution cannot be proved safe by the compiler")]
-pub(super) fn install(command: &mut Command, setup: ChildSetup) {
-    // SAFETY: `ChildSetup::run` makes system calls alone, each async-signal-safe, and neither allocates nor locks. It reads
+pub(super) fn install(command: &mut Command, mut setup: ChildSetup) {
+    // SAFETY: A fence is only ever given by the supervisor while it has a single thread, whose child may allocate: nobody else
+    // can have held a lock. Beside that, `ChildSetup::run` makes system calls alone, each async-signal-safe, and neither allocates nor locks. It reads
     // nothing that another thread of the parent could have been changing: a descriptor number and a process id.
     unsafe { command.pre_exec(move || setup.run()) };
 }
@@ -60,6 +61,17 @@ pub(super) fn signal_group_of(pidfd: BorrowedFd<'_>, signal: rustix::process::Si
     // SAFETY: an open descriptor, integers, and a null pointer, which the call takes for "no information".
     let result = unsafe { libc::syscall(libc::SYS_pidfd_send_signal, fd, signal, no_info, PROCESS_GROUP) };
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// The version of Landlock in this kernel; 0 or less without it.
+#[expect(unsafe_code, reason = "the crates in use do not tell the version before they restrict")]
+pub(super) fn landlock_abi() -> i32 {
+    const VERSION: libc::c_uint = 1;
+    // SAFETY: with this flag the call takes no memory and creates nothing.
+    let version = unsafe {
+        libc::syscall(libc::SYS_landlock_create_ruleset, std::ptr::null::<libc::c_void>(), 0_usize, VERSION)
+    };
+    i32::try_from(version).unwrap_or(0)
 }
 
 /// Lets the runtime of the calling task tell when `fd` is readable: a process has ended, or has something to say.

@@ -6,6 +6,9 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::PathBuf;
 
+use super::fence::Fence;
+use crate::confinement::{Network, ProcessLimits, UnixSockets};
+
 /// More than any system lets a program be started with.
 pub(super) const ORDER_BYTES_MAX: usize = 16 * 1024 * 1024;
 /// The size of an event.
@@ -20,6 +23,7 @@ pub(super) struct Order {
     pub(super) arg0: OsString,
     pub(super) args: Vec<OsString>,
     pub(super) env: Vec<(OsString, OsString)>,
+    pub(super) fence: Option<Fence>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -97,6 +101,7 @@ impl Order {
             writer.text(name);
             writer.text(value);
         });
+        writer.fence(self.fence.as_ref())?;
         let mut bytes = writer.0;
         let length = bytes.len() - 4;
         if length > ORDER_BYTES_MAX {
@@ -114,7 +119,8 @@ impl Order {
         let arg0 = reader.text()?;
         let args = reader.many(Reader::text)?;
         let env = reader.many(|reader| Some((reader.text()?, reader.text()?)))?;
-        reader.0.is_empty().then_some(Self { host, path, arg0, args, env })
+        let fence = reader.fence()?;
+        reader.0.is_empty().then_some(Self { host, path, arg0, args, env, fence })
     }
 }
 
@@ -123,6 +129,29 @@ struct Writer(Vec<u8>);
 impl Writer {
     fn number(&mut self, number: u32) {
         self.0.extend_from_slice(&number.to_le_bytes());
+    }
+
+    fn long(&mut self, number: u64) {
+        self.0.extend_from_slice(&number.to_le_bytes());
+    }
+
+    fn fence(&mut self, fence: Option<&Fence>) -> Option<()> {
+        self.number(u32::from(fence.is_some()));
+        let Some(fence) = fence else {
+            return Some(());
+        };
+        self.number(u32::try_from(fence.writable.len()).ok()?);
+        fence.writable.iter().for_each(|root| self.text(root.as_os_str()));
+        self.number(u32::from(fence.network == Network::On));
+        self.number(u32::from(fence.unix_sockets == UnixSockets::On));
+        self.number(fence.abi.cast_unsigned());
+        let limits = &fence.limits;
+        self.long(limits.core_bytes_max);
+        self.long(limits.open_files_max);
+        self.long(limits.file_bytes_max);
+        self.number(u32::from(limits.address_space_bytes_max.is_some()));
+        self.long(limits.address_space_bytes_max.unwrap_or_default());
+        Some(())
     }
 
     /// A text beyond 4 GiB is cut, and the order is then refused for its length.
@@ -139,6 +168,36 @@ impl Reader<'_> {
         let (number, rest) = self.0.split_first_chunk()?;
         self.0 = rest;
         Some(u32::from_le_bytes(*number))
+    }
+
+    fn long(&mut self) -> Option<u64> {
+        let (number, rest) = self.0.split_first_chunk()?;
+        self.0 = rest;
+        Some(u64::from_le_bytes(*number))
+    }
+
+    fn flag(&mut self) -> Option<bool> {
+        match self.number()? {
+            0 => Some(false),
+            1 => Some(true),
+            _ => None,
+        }
+    }
+
+    fn fence(&mut self) -> Option<Option<Fence>> {
+        if !self.flag()? {
+            return Some(None);
+        }
+        let writable = self.many(|reader| Some(reader.text()?.into()))?;
+        let network = if self.flag()? { Network::On } else { Network::Off };
+        let unix_sockets = if self.flag()? { UnixSockets::On } else { UnixSockets::Off };
+        let abi = self.number()?.cast_signed();
+        let (core_bytes_max, open_files_max, file_bytes_max) = (self.long()?, self.long()?, self.long()?);
+        let (has_address_space, address_space) = (self.flag()?, self.long()?);
+        let address_space_bytes_max = has_address_space.then_some(address_space);
+        let limits =
+            ProcessLimits { core_bytes_max, open_files_max, file_bytes_max, address_space_bytes_max };
+        Some(Some(Fence { writable, network, unix_sockets, limits, abi }))
     }
 
     fn text(&mut self) -> Option<OsString> {
@@ -175,8 +234,17 @@ mod tests {
             path in text(),
             args in prop::collection::vec(text(), 0..5),
             env in prop::collection::vec((text(), text()), 0..5),
+            roots in prop::option::of(prop::collection::vec(text(), 0..3)),
+            max in any::<Option<u64>>(),
         ) {
-            let order = Order { host, arg0: path.clone(), path: path.into(), args, env };
+            let fence = roots.map(|roots| Fence {
+                writable: roots.into_iter().map(Into::into).collect(),
+                network: if host > 0 { Network::On } else { Network::Off },
+                unix_sockets: if max.is_some() { UnixSockets::On } else { UnixSockets::Off },
+                limits: ProcessLimits { address_space_bytes_max: max, ..ProcessLimits::default() },
+                abi: host,
+            });
+            let order = Order { host, arg0: path.clone(), path: path.into(), args, env, fence };
             let bytes = order.encode().unwrap();
             prop_assert_eq!(bytes[..4].to_vec(), u32::try_from(bytes.len() - 4).unwrap().to_le_bytes());
             prop_assert_eq!(Order::decode(&bytes[4..]), Some(order));
@@ -208,7 +276,7 @@ mod tests {
     #[test]
     fn a_giant_order_is_refused() {
         let arg0 = OsString::from("x".repeat(ORDER_BYTES_MAX));
-        let order = Order { host: 1, path: "x".into(), arg0, args: Vec::new(), env: Vec::new() };
+        let order = Order { host: 1, path: "x".into(), arg0, args: Vec::new(), env: Vec::new(), fence: None };
         assert_eq!(order.encode(), None);
     }
 }

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "helpers of tests; the lints see only the test functions")]
 
 mod common;
+mod confined;
 mod isolation;
 mod leaks;
 mod outcome;
