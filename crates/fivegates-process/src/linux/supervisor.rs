@@ -207,12 +207,22 @@ fn terminate(ward: &Ward) {
 }
 
 fn kill(ward: &mut Ward) {
+    if !has_child() {
+        // A look through all processes would only delay the last event.
+        return;
+    }
     if !ward.leader_reaped {
         let _ = rustix::process::kill_process(ward.leader, Signal::KILL);
     }
     let leader = (!ward.leader_reaped).then_some(ward.leader);
     let killed = sweep::signal_descendants(Signal::KILL, |pid, _| Some(pid) != leader);
     ward.killed.extend(killed);
+}
+
+/// Zombies count.
+fn has_child() -> bool {
+    let look = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+    !matches!(rustix::process::waitid(WaitId::All, look), Err(Errno::CHILD))
 }
 
 fn lock(ward: &Mutex<Ward>) -> MutexGuard<'_, Ward> {
