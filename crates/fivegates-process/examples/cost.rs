@@ -8,8 +8,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     use fivegates_process::{Confinement, Program, Runner, Spec};
     use std::time::{Duration, Instant};
 
-    let alone = Runner::new()?;
     fivegates_process::child_main();
+    let alone = Runner::without_supervisor()?;
     let supervised = Runner::new()?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let spec = Spec::new(Program::new("true")?, "/");

@@ -7,8 +7,9 @@ use crate::confinement::Mode;
 
 /// Why a program was not started (spec §6: only a failure to start is an error).
 ///
-/// Nothing of it ran, with two exceptions in which it was, or will be, killed as soon as it starts: [`RunError::SpawnerBusy`],
-/// and [`RunError::Spawn`] at the step `watch the program`.
+/// Nothing of it ran, with three exceptions in which it was, or will be, killed as soon as it starts: [`RunError::SpawnerBusy`],
+/// [`RunError::Spawn`] at the step `watch the program`, and [`RunError::HelperFailed`] when the program killed its supervisor
+/// before that could say that it had started it.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RunError {

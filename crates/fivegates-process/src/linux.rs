@@ -67,6 +67,12 @@ impl Runner {
         Ok(Self { spawner: Spawner::new(helper)? })
     }
 
+    /// As [`Runner::new`], and without a supervisor also where there could be one: nothing can be confined, and a descendant
+    /// that leaves the process group survives.
+    pub fn without_supervisor() -> Result<Self, RunError> {
+        Ok(Self { spawner: Spawner::new(None)? })
+    }
+
     /// As [`Runner::new`], with the program at this absolute path as the supervisor: `fivegates-supervise`, or any other that
     /// calls [`child_main`] first. For an embedder whose `main` is not its own.
     ///

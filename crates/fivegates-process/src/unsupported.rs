@@ -20,6 +20,11 @@ impl Runner {
     }
 
     /// Fails with [`RunError::Unsupported`].
+    pub fn without_supervisor() -> Result<Self, RunError> {
+        Err(RunError::Unsupported)
+    }
+
+    /// Fails with [`RunError::Unsupported`].
     pub fn with_helper(_path: impl Into<PathBuf>) -> Result<Self, RunError> {
         Err(RunError::Unsupported)
     }

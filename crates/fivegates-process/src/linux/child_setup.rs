@@ -27,6 +27,7 @@ pub(super) enum Step {
     Landlock = 11,
     Seccomp = 12,
     Capabilities = 13,
+    SingleThread = 14,
 }
 
 impl Step {
@@ -48,6 +49,7 @@ impl Step {
             11 => Self::Landlock,
             12 => Self::Seccomp,
             13 => Self::Capabilities,
+            14 => Self::SingleThread,
             _ => return (None, raw),
         };
         (Some(step), raw & 0xffff)
@@ -66,6 +68,7 @@ impl Step {
             Self::Fence => "build the rules",
             Self::Limits => "set the limits of a process",
             Self::Landlock => "enforce the landlock rules",
+            Self::SingleThread => "begin in a single thread; call `child_main` first in `main`",
             Self::Capabilities => "give up the powers of root",
             Self::Seccomp => "enforce the seccomp filter",
         }
@@ -75,7 +78,13 @@ impl Step {
     pub(super) fn confines(self) -> bool {
         matches!(
             self,
-            Self::Root | Self::Fence | Self::Limits | Self::Landlock | Self::Seccomp | Self::Capabilities
+            Self::Root
+                | Self::Fence
+                | Self::Limits
+                | Self::Landlock
+                | Self::Seccomp
+                | Self::Capabilities
+                | Self::SingleThread
         )
     }
 

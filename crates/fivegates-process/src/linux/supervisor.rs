@@ -101,10 +101,18 @@ fn start(order: &Order) -> io::Result<Pid> {
     command.arg0(&order.arg0).args(&order.args);
     command.env_clear().envs(order.env.iter().map(|(name, value)| (name, value)));
     command.stdin(Stdio::inherit()).stdout(Stdio::inherit()).stderr(Stdio::inherit());
-    // There is one thread yet.
+    if order.fence.is_some() && !has_single_thread() {
+        // The child could not allocate, which enforcing needs.
+        return Err(Step::SingleThread.failed(Errno::BUSY));
+    }
     let fence = order.fence.as_ref().map(Prepared::new).transpose()?;
     sys::install(&mut command, ChildSetup::confined(fence));
     command.spawn().map(|child| Pid::from_child(&child))
+}
+
+/// Holds unless an embedder has started threads before it called us.
+fn has_single_thread() -> bool {
+    std::fs::read_dir("/proc/self/task").is_ok_and(|tasks| tasks.count() == 1)
 }
 
 /// Gives up the program's streams, which would not end while we hold them, and its directory.

@@ -167,7 +167,9 @@ async fn a_storm_of_forks_is_survived() {
 
 #[tokio::test]
 async fn a_killed_supervisor_takes_the_program_with_it() {
-    let finished = supervise(bash("echo $$; kill -KILL $PPID; exec sleep 1000")).await;
+    // The input comes once the start was told.
+    let spec = bash("echo $$; read -r; kill -KILL $PPID; exec sleep 1000").stdin("go\n");
+    let finished = supervise(spec).await;
     assert!(
         matches!(finished.certainty, Certainty::Unconfirmed | Certainty::SurvivorsPossible),
         "{:?}",
@@ -180,7 +182,8 @@ async fn a_killed_supervisor_takes_the_program_with_it() {
 
 #[tokio::test]
 async fn a_stopped_supervisor_is_woken() {
-    let script = bash("echo $$; kill -STOP $PPID; exec sleep 1000").timeout(SHORT).grace(SHORT);
+    let script =
+        bash("echo $$; read -r; kill -STOP $PPID; exec sleep 1000").stdin("go\n").timeout(SHORT).grace(SHORT);
     let finished = supervise(script).await;
     assert!(finished.timed_out);
     check_gone(&finished, &ids(&finished));
