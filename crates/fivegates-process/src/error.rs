@@ -3,10 +3,13 @@
 use std::io;
 use std::path::PathBuf;
 
+use crate::confinement::Mode;
+
 /// Why a program was not started (spec §6: only a failure to start is an error).
 ///
-/// Nothing of it ran, with two exceptions in which it was, or will be, killed as soon as it starts: [`RunError::SpawnerBusy`],
-/// and [`RunError::Spawn`] at the step `watch the program`.
+/// Nothing of it ran, with three exceptions in which it was, or will be, killed as soon as it starts: [`RunError::SpawnerBusy`],
+/// [`RunError::Spawn`] at the step `watch the program`, and [`RunError::HelperFailed`] when the program killed its supervisor
+/// before that could say that it had started it.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RunError {
@@ -59,6 +62,26 @@ pub enum RunError {
         /// Which one: `the program`, `argument 2`, `the working directory`.
         what: String,
     },
+    /// The helper that supervises programs could not be executed or did not do its work.
+    #[error(
+        "the supervisor `{}` does not work: {reason}; name a program that calls `child_main` first", helper.display()
+    )]
+    HelperFailed {
+        /// The helper as given; `/proc/self/exe` is the running program.
+        helper: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// The confinement cannot be had here, and nothing runs without it (spec §5.2).
+    #[error(
+        "sandbox mode \"{mode}\" is requested but no sandbox backend is usable on this host; refusing to run the command unconfined. Runner failure: {detail}"
+    )]
+    SandboxUnavailable {
+        /// The mode that was asked for.
+        mode: Mode,
+        /// What stands in the way, and what would help.
+        detail: String,
+    },
     /// The runner's own thread has ended or could not be started.
     #[error("programs cannot be started: the spawning thread is gone; create a new runner")]
     SpawnerGone,
@@ -101,6 +124,8 @@ impl RunError {
             Self::ArgumentListTooLong { .. } => "ARGUMENT_LIST_TOO_LONG",
             Self::InvalidEnvironment { .. } => "INVALID_ENVIRONMENT",
             Self::NulInArgument { .. } => "NUL_IN_ARGUMENT",
+            Self::HelperFailed { .. } => "HELPER_FAILED",
+            Self::SandboxUnavailable { .. } => "SANDBOX_UNAVAILABLE",
             Self::SpawnerGone => "SPAWNER_GONE",
             Self::SpawnerBusy { .. } => "SPAWNER_BUSY",
             Self::AbortedBeforeSpawn => "ABORTED_BEFORE_SPAWN",

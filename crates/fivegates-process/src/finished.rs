@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use crate::capture::Captured;
+use crate::confinement::Enforcement;
 use crate::signal::Signal;
 
 /// One of the two output streams of a program.
@@ -16,13 +17,17 @@ pub enum Stream {
 
 /// What is known about the processes of a program when its answer is given.
 ///
-/// A descendant that left the process group *and* closed or redirected both streams is not visible to any of these.
+/// A descendant that left the process group *and* closed or redirected both streams is not visible without a supervisor; only
+/// [`Certainty::TreeGone`] speaks of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Certainty {
+    /// The supervisor reaped the program and every descendant, in whatever session or group, and nobody holds its output streams.
+    TreeGone,
     /// The program was reaped, no live process is left in its group, and nobody holds its output streams.
     GroupGone,
-    /// The program was reaped; a descendant still holds a stream, or the group could not be shown to be empty.
+    /// The program has ended; a descendant still holds a stream, or the group or tree could not be shown to be empty. Also
+    /// when the supervisor itself was killed.
     SurvivorsPossible,
     /// KILL was sent and the program was not seen to end in time (it is stuck in the system, or not ours to kill).
     /// It is waited for in the background.
@@ -46,12 +51,17 @@ pub struct Finished {
     pub aborted: bool,
     /// Whether the grace ran out, so that what was left of the group was sent KILL.
     pub killed: bool,
+    /// How many processes besides the program were sent KILL because they were still there. Only a supervisor can count:
+    /// `None` without one, and when it did not see the end of the tree.
+    pub survivors_killed: Option<u32>,
     /// What is known about the processes of the program now.
     pub certainty: Certainty,
     /// The kept tail of standard output.
     pub stdout: Captured,
     /// The kept tail of standard error.
     pub stderr: Captured,
+    /// What was enforced on the program; `None` when no confinement was asked for.
+    pub enforcement: Option<Enforcement>,
     /// From the start of the program to this answer.
     pub wall_time: Duration,
 }

@@ -8,7 +8,12 @@
 //! - has a bounded tail of each output stream kept byte-exactly, whatever it writes,
 //! - dies with this process, and with the future that runs it.
 //!
-//! A descendant that leaves the process group (`setsid`) cannot pin a call, but survives it; [`Certainty`] says what is known.
+//! With a supervisor ([`child_main`], [`Runner::with_helper`]) all descendants are found and killed, also those that left the
+//! process group. Without one, a descendant that leaves the group (`setsid`) cannot pin a call, but survives it. [`Certainty`]
+//! says what is known.
+//!
+//! A program is confined by a [`Confinement`]: where it writes, which sockets it opens, whom it signals. What the kernel cannot
+//! enforce is told ([`Enforcement`]), and what the policy demands and cannot have keeps the program from running.
 //!
 //! ```
 //! # #[cfg(target_os = "linux")]
@@ -35,6 +40,7 @@
 )]
 
 mod capture;
+mod confinement;
 mod env;
 mod error;
 mod finished;
@@ -47,12 +53,15 @@ mod linux;
 mod unsupported;
 
 pub use capture::{Captured, Text};
+pub use confinement::{
+    Backend, Confinement, Dimension, Enforced, Enforcement, Mode, Network, ProcessLimits, UnixSockets,
+};
 pub use env::EnvPolicy;
 pub use error::RunError;
 pub use finished::{Certainty, Finished, Stream};
 #[cfg(target_os = "linux")]
-pub use linux::Runner;
+pub use linux::{Runner, child_main};
 pub use signal::Signal;
 pub use spec::{Program, Spec};
 #[cfg(not(target_os = "linux"))]
-pub use unsupported::Runner;
+pub use unsupported::{Runner, child_main};

@@ -5,6 +5,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use crate::confinement::Confinement;
 use crate::env::{Entries, EnvPolicy};
 use crate::error::RunError;
 
@@ -60,6 +61,7 @@ pub struct Spec {
     pub(crate) grace: Duration,
     pub(crate) drain: Duration,
     pub(crate) output_bytes_max: usize,
+    pub(crate) confinement: Option<Confinement>,
 }
 
 impl Spec {
@@ -77,6 +79,7 @@ impl Spec {
             grace: GRACE,
             drain: DRAIN,
             output_bytes_max: OUTPUT_BYTES_MAX,
+            confinement: None,
         }
     }
 
@@ -152,6 +155,14 @@ impl Spec {
         self
     }
 
+    /// Confines the program and everything that it starts. Needs a runner with a supervisor. If it cannot be had, nothing
+    /// runs: [`RunError::SandboxUnavailable`]. Without this the program is not confined at all.
+    #[must_use]
+    pub fn confine(mut self, confinement: Confinement) -> Self {
+        self.confinement = Some(confinement);
+        self
+    }
+
     /// The program as given.
     pub fn program(&self) -> &Program {
         &self.program
@@ -184,6 +195,7 @@ impl fmt::Debug for Spec {
             .field("grace", &self.grace)
             .field("drain", &self.drain)
             .field("output_bytes_max", &self.output_bytes_max)
+            .field("confinement", &self.confinement)
             .finish()
     }
 }

@@ -1,5 +1,7 @@
 //! The runner of systems on which programs cannot be bounded yet: it refuses.
 
+use std::path::PathBuf;
+
 use crate::error::RunError;
 use crate::finished::{Finished, Stream};
 use crate::spec::Spec;
@@ -8,9 +10,22 @@ use crate::spec::Spec;
 #[derive(Clone, Debug)]
 pub struct Runner(std::convert::Infallible);
 
+/// Does nothing: there is no supervisor on this system.
+pub fn child_main() {}
+
 impl Runner {
     /// Fails with [`RunError::Unsupported`].
     pub fn new() -> Result<Self, RunError> {
+        Err(RunError::Unsupported)
+    }
+
+    /// Fails with [`RunError::Unsupported`].
+    pub fn without_supervisor() -> Result<Self, RunError> {
+        Err(RunError::Unsupported)
+    }
+
+    /// Fails with [`RunError::Unsupported`].
+    pub fn with_helper(_path: impl Into<PathBuf>) -> Result<Self, RunError> {
         Err(RunError::Unsupported)
     }
 

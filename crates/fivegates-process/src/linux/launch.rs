@@ -9,13 +9,16 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
-use rustix::fs::{Access, AtFlags, CWD, FileType, Mode, OFlags};
+use rustix::fs::{Access, AtFlags, CWD, FileType, OFlags};
 use rustix::io::Errno;
 
 use super::child_setup::{ChildSetup, Step};
+use super::fence::Fence;
+use super::kept;
 use super::reaper::Reaper;
 use super::sys;
-use super::tree::Tree;
+use super::tree::{Group, Tree};
+use crate::confinement::Mode;
 use crate::error::RunError;
 use crate::spec::Program;
 
@@ -29,6 +32,8 @@ pub(super) struct Launch {
     pub(super) cwd: PathBuf,
     pub(super) env: BTreeMap<OsString, OsString>,
     pub(super) input: Input,
+    pub(super) fence: Option<Fence>,
+    pub(super) mode: Mode,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -49,37 +54,48 @@ pub(super) struct Started {
 }
 
 /// Starts the program from this thread, to which its life is bound. Blocks until it has been executed or has failed to be.
-pub(super) fn start(launch: Launch, reaper: &Reaper) -> Result<Started, RunError> {
+pub(super) fn start(launch: &Launch, helper: Option<&Path>, reaper: &Reaper) -> Result<Started, RunError> {
     let workdir = open_workdir(&launch.cwd)?;
-    let path = find(&launch, workdir.as_fd())?;
-    let mut command = command(&launch, &path);
-    sys::install(&mut command, ChildSetup::new(workdir));
+    let path = find(launch, workdir.as_fd())?;
+    match helper {
+        None if launch.fence.is_some() => Err(RunError::SandboxUnavailable {
+            mode: launch.mode,
+            detail: "there is no supervisor; call `child_main` first in `main`, or name a helper".into(),
+        }),
+        Some(helper) => kept::start(launch, &path, workdir, helper, reaper),
+        None => start_alone(launch, &path, workdir, reaper),
+    }
+}
+
+fn start_alone(launch: &Launch, path: &Path, workdir: OwnedFd, reaper: &Reaper) -> Result<Started, RunError> {
+    let mut command = command(path, launch.program.as_os_str(), launch.input);
+    command.args(&launch.args).envs(&launch.env);
+    sys::install(&mut command, ChildSetup::new(Some(workdir), None));
     let at = Instant::now();
-    let mut child = command.spawn().map_err(|error| explain(&error, &launch))?;
+    let mut child = command.spawn().map_err(|error| explain(&error, launch))?;
     let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
     let program = launch.program.display();
-    let tree = Tree::of(child, reaper).map_err(|source| RunError::Spawn {
+    let group = Group::of(child, reaper).map_err(|source| RunError::Spawn {
         program: program.clone(),
         step: "watch the program",
         source,
     })?;
-    let started = Started {
-        tree,
+    Ok(Started {
+        tree: Tree::Group(group),
         stdin: stdin.map(Into::into),
         stdout: stdout.map(Into::into),
         stderr: stderr.map(Into::into),
         at,
         program,
-    };
-    Ok(started)
+    })
 }
 
+/// A command without arguments and with an empty environment.
 #[expect(clippy::disallowed_methods, reason = "the one place in the project that starts programs")]
-fn command(launch: &Launch, path: &Path) -> Command {
+pub(super) fn command(path: &Path, arg0: &OsStr, input: Input) -> Command {
     let mut command = Command::new(path);
-    command.arg0(launch.program.as_os_str()).args(&launch.args);
-    command.env_clear().envs(&launch.env);
-    command.stdin(match launch.input {
+    command.arg0(arg0).env_clear();
+    command.stdin(match input {
         Input::Null => Stdio::null(),
         Input::Pipe => Stdio::piped(),
     });
@@ -90,7 +106,7 @@ fn command(launch: &Launch, path: &Path) -> Command {
 /// The directory is opened here and entered in the child through its descriptor, so that what was checked is what is used,
 /// and a bad directory is never mistaken for a missing program.
 fn open_workdir(path: &Path) -> Result<OwnedFd, RunError> {
-    rustix::fs::open(path, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
+    rustix::fs::open(path, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, rustix::fs::Mode::empty())
         .map_err(|errno| RunError::BadWorkdir { path: path.to_owned(), source: errno.into() })
 }
 
@@ -136,7 +152,7 @@ fn not_found(errno: Errno, launch: &Launch) -> RunError {
 }
 
 /// Sorts a failure of fork, of our steps in the child, or of the execution. `find` has already seen the file.
-fn explain(error: &io::Error, launch: &Launch) -> RunError {
+pub(super) fn explain(error: &io::Error, launch: &Launch) -> RunError {
     let program = launch.program.display();
     let Some(raw) = error.raw_os_error() else {
         return RunError::Spawn { program, step: "spawn", source: io::Error::other(error.to_string()) };
@@ -147,8 +163,12 @@ fn explain(error: &io::Error, launch: &Launch) -> RunError {
         |reason: &str| RunError::ProgramNotExecutable { program: program.clone(), reason: reason.into() };
     match (step, Errno::from_raw_os_error(errno)) {
         (Some(Step::Workdir), _) => RunError::BadWorkdir { path: launch.cwd.clone(), source },
+        (Some(step), _) if step.confines() => {
+            let detail = format!("could not {}: {source}", step.name());
+            RunError::SandboxUnavailable { mode: launch.mode, detail }
+        }
         (Some(step), _) => RunError::Spawn { program, step: step.name(), source },
-        (None, Errno::TOOBIG) => RunError::ArgumentListTooLong { program, bytes: argument_bytes(launch) },
+        (None, Errno::TOOBIG) => too_long(launch),
         (None, Errno::NOENT) => unexecutable("the interpreter that its first line names does not exist"),
         (None, Errno::ACCESS | Errno::PERM) => unexecutable("permission denied"),
         (None, Errno::NOEXEC) => unexecutable("it has no format that this system can execute"),
@@ -156,8 +176,8 @@ fn explain(error: &io::Error, launch: &Launch) -> RunError {
     }
 }
 
-fn argument_bytes(launch: &Launch) -> usize {
+pub(super) fn too_long(launch: &Launch) -> RunError {
     let args: usize = launch.args.iter().map(|arg| arg.len() + 1).sum();
     let env: usize = launch.env.iter().map(|(name, value)| name.len() + value.len() + 2).sum();
-    args + env
+    RunError::ArgumentListTooLong { program: launch.program.display(), bytes: args + env }
 }

@@ -1,5 +1,6 @@
 //! The one thread that starts programs, and the bounded queue to it.
 
+use std::path::{Path, PathBuf};
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -41,10 +42,11 @@ impl Claim {
 }
 
 impl Spawner {
-    pub(super) fn new() -> Result<Self, RunError> {
+    /// `helper` is executed as the supervisor of each program; without one there is no supervisor.
+    pub(super) fn new(helper: Option<PathBuf>) -> Result<Self, RunError> {
         let (jobs, queue) = mpsc::channel(QUEUE_JOBS_MAX);
         let thread = std::thread::Builder::new().name("fivegates-spawn".into());
-        thread.spawn(move || serve(queue)).map_err(|_| RunError::SpawnerGone)?;
+        thread.spawn(move || serve(queue, helper.as_deref())).map_err(|_| RunError::SpawnerGone)?;
         Ok(Self { jobs })
     }
 
@@ -80,13 +82,13 @@ impl Spawner {
 }
 
 /// Lives until the last runner is gone, since programs die with the thread that started them.
-fn serve(mut queue: mpsc::Receiver<Job>) {
+fn serve(mut queue: mpsc::Receiver<Job>, helper: Option<&Path>) {
     let reaper = Reaper::default();
     while let Some(Job { launch, claim, reply }) = queue.blocking_recv() {
         if reply.is_closed() || !claim.take() {
             continue;
         }
         // A caller who left meanwhile drops what was started, which kills it.
-        drop(reply.send(launch::start(launch, &reaper)));
+        drop(reply.send(launch::start(&launch, helper, &reaper)));
     }
 }

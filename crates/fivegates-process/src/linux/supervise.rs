@@ -6,11 +6,10 @@ use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::time::Duration;
 
-use rustix::process::Signal as Kill;
 use tokio::io::unix::AsyncFd;
 use tokio::time::sleep;
 
-use super::group::{self, Members};
+use super::group;
 use super::launch::Started;
 use super::streams::Streams;
 use super::sys;
@@ -21,10 +20,8 @@ use crate::signal::Signal;
 
 /// From KILL until the leader must be seen to have ended; longer, and it is stuck in the system.
 const KILL_WAIT: Duration = Duration::from_millis(2_000);
-/// From KILL until the rest of the group must be seen to have ended.
+/// From KILL until the rest of the tree must be seen to have ended.
 const CONFIRM_WAIT: Duration = Duration::from_millis(2_000);
-/// Between two looks at a group that is ending.
-const GROUP_POLL: Duration = Duration::from_millis(20);
 
 #[derive(Debug)]
 pub(super) struct Limits {
@@ -56,8 +53,8 @@ pub(super) async fn supervise(
         Ok(streams) => streams,
         Err(error) => return Err(unwatched(error)),
     };
-    let ended = sys::watch(tree.pidfd()).map_err(unwatched)?;
-    let mut run = Run { tree, ended, streams, observe };
+    let news = sys::watch(tree.news()).map_err(unwatched)?;
+    let mut run = Run { tree, news, streams, observe };
     let stop = match stop {
         None => run.until_ended(cause(cancel, limits.timeout)).await,
         stop => stop,
@@ -69,7 +66,7 @@ pub(super) async fn supervise(
         }
         Some(_) => run.stop(limits.grace).await,
     };
-    let (exit, certainty) = run.settle().await;
+    let Settled { exit, certainty, survivors_killed } = run.settle().await;
     let (stdout, stderr) = run.streams.finish();
     Ok(Finished {
         exit_code: exit.code,
@@ -77,9 +74,11 @@ pub(super) async fn supervise(
         timed_out: stop == Some(Stop::TimedOut),
         aborted: stop == Some(Stop::Aborted),
         killed,
+        survivors_killed,
         certainty: if stdout.held || stderr.held { certainty.min_survivors() } else { certainty },
         stdout,
         stderr,
+        enforcement: None,
         wall_time: at.elapsed(),
     })
 }
@@ -101,9 +100,15 @@ async fn cause(cancel: Pin<&mut impl Future<Output = ()>>, timeout: Option<Durat
 struct Run<O> {
     // The first field, so that a dropped run kills before it closes the pipes.
     tree: Tree,
-    ended: AsyncFd<Arc<OwnedFd>>,
+    news: AsyncFd<Arc<OwnedFd>>,
     streams: Streams,
     observe: O,
+}
+
+struct Settled {
+    exit: Exit,
+    certainty: Certainty,
+    survivors_killed: Option<u32>,
 }
 
 impl<O: FnMut(Stream, &[u8])> Run<O> {
@@ -114,20 +119,21 @@ impl<O: FnMut(Stream, &[u8])> Run<O> {
         loop {
             tokio::select! {
                 biased;
-                _ = self.ended.readable() => return None,
+                () = self.tree.ended(&self.news) => return None,
                 value = &mut event => return Some(value),
                 () = self.streams.step(&mut self.observe) => {}
             }
         }
     }
 
-    /// Moves data until `event` comes.
-    async fn until<T>(&mut self, event: impl Future<Output = T>) -> T {
-        let mut event = pin!(event);
+    /// Moves data until nothing of the tree lives. Answers false when `limit` comes first, or when it will never be known.
+    async fn gone_before(&mut self, mut limit: Pin<&mut impl Future<Output = ()>>) -> bool {
+        let mut gone = pin!(self.tree.gone(&self.news));
         loop {
             tokio::select! {
                 biased;
-                value = &mut event => return value,
+                () = limit.as_mut() => return false,
+                gone = &mut gone => return gone,
                 () = self.streams.step(&mut self.observe) => {}
             }
         }
@@ -139,72 +145,74 @@ impl<O: FnMut(Stream, &[u8])> Run<O> {
         let _ = tokio::time::timeout(drain, self.streams.read_to_end(&mut self.observe)).await;
     }
 
-    /// TERM, and KILL to what is left of the group after the grace. Answers whether KILL was needed.
+    /// TERM, and KILL to what is left after the grace. Answers whether KILL was needed.
     async fn stop(&mut self, grace: Duration) -> bool {
-        self.tree.signal(Kill::TERM);
-        let mut grace = pin!(sleep(grace));
-        let in_time = match self.until_ended(grace.as_mut()).await {
-            None => self.group_ends(grace).await,
-            Some(()) => false,
-        };
+        self.tree.terminate();
+        let in_time = self.gone_before(pin!(sleep(grace))).await;
         if !in_time {
-            self.tree.signal(Kill::KILL);
+            self.tree.kill();
             self.until_ended(sleep(KILL_WAIT)).await;
         }
         !in_time
     }
 
-    /// Kills and confirms. The leader is reaped after the last signal, since its id keeps the group's id ours.
-    async fn settle(&mut self) -> (Exit, Certainty) {
+    /// Kills and confirms.
+    async fn settle(&mut self) -> Settled {
         self.streams.close_stdin();
-        self.tree.signal(Kill::KILL);
-        let group = self.tree.group();
-        let exit = self.tree.reap();
+        self.tree.kill();
+        let settled = match &mut self.tree {
+            Tree::Group(_) => self.settle_group().await,
+            Tree::Kept(_) => self.settle_kept().await,
+        };
+        self.streams.read_rest(&mut self.observe);
+        settled
+    }
+
+    /// The leader is reaped after the last signal, since its id keeps the group's id ours.
+    async fn settle_group(&mut self) -> Settled {
+        let Tree::Group(group) = &mut self.tree else {
+            return Settled::UNKNOWN;
+        };
+        let (id, exit) = (group.id(), group.reap());
         let certainty = match exit {
             None => Certainty::Unconfirmed,
-            Some(_) if group::is_empty(group) || self.group_ends(pin!(sleep(CONFIRM_WAIT))).await => {
+            Some(_) if group::is_empty(id) || self.gone_before(pin!(sleep(CONFIRM_WAIT))).await => {
                 Certainty::GroupGone
             }
             Some(_) => Certainty::SurvivorsPossible,
         };
-        self.streams.read_rest(&mut self.observe);
-        (exit.unwrap_or_default(), certainty)
+        Settled { exit: exit.unwrap_or_default(), certainty, survivors_killed: None }
     }
 
-    /// Whether the group has no live member before `limit` comes.
-    async fn group_ends(&mut self, mut limit: Pin<&mut impl Future<Output = ()>>) -> bool {
-        let group = self.tree.group();
-        loop {
-            let look = async {
-                // Not to be had while the runtime's blocking threads are all busy: then the limit decides.
-                let gone = matches!(
-                    tokio::task::spawn_blocking(move || group::members(group)).await,
-                    Ok(Members::Gone)
-                );
-                if !gone {
-                    sleep(GROUP_POLL).await;
-                }
-                gone
-            };
-            let ended = self.until(async {
-                tokio::select! {
-                    biased;
-                    () = limit.as_mut() => Some(false),
-                    gone = look => gone.then_some(true),
-                }
-            });
-            if let Some(ended) = ended.await {
-                return ended;
-            }
-        }
+    async fn settle_kept(&mut self) -> Settled {
+        let gone = self.gone_before(pin!(sleep(CONFIRM_WAIT))).await;
+        let Tree::Kept(kept) = &mut self.tree else {
+            return Settled::UNKNOWN;
+        };
+        kept.finish().await;
+        let certainty = match kept.exit() {
+            _ if gone => Certainty::TreeGone,
+            None => Certainty::Unconfirmed,
+            Some(_) => Certainty::SurvivorsPossible,
+        };
+        let exit = kept.exit().unwrap_or_default();
+        Settled { exit, certainty, survivors_killed: kept.killed() }
     }
+}
+
+impl Settled {
+    const UNKNOWN: Self = Self {
+        exit: Exit { code: None, signal: None },
+        certainty: Certainty::Unconfirmed,
+        survivors_killed: None,
+    };
 }
 
 impl Certainty {
     /// Somebody still holds a stream, so nothing better than this is known.
     fn min_survivors(self) -> Self {
         match self {
-            Self::GroupGone => Self::SurvivorsPossible,
+            Self::TreeGone | Self::GroupGone => Self::SurvivorsPossible,
             other => other,
         }
     }
