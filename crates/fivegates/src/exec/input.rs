@@ -1,13 +1,16 @@
 //! Lines of a file or of standard input, read on a thread of their own.
 
 use std::fs::File;
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader, IsTerminal as _, Read};
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::mpsc;
 
 use crate::error::CliError;
+
+/// Lines that are read ahead, unless they are typed.
+const AHEAD: usize = 4;
 
 /// One line.
 pub(super) struct Piece {
@@ -20,7 +23,7 @@ pub(super) struct Piece {
 /// Lines as they come. Blank lines are left out.
 pub(super) struct Input {
     lines: mpsc::Receiver<Piece>,
-    /// Asks the thread for one line: while calls run, what is typed at a terminal is for whoever asks about them.
+    /// Asks the thread for one line when lines are typed: while calls run, what is typed is for whoever asks about them.
     wanted: std::sync::mpsc::SyncSender<()>,
     failure: Arc<Mutex<Option<String>>>,
 }
@@ -46,15 +49,17 @@ impl Input {
             opened.map(|file| Box::new(file) as Box<dyn Read + Send>)
         };
         let path = path.to_owned();
-        let (sender, lines) = mpsc::channel(1);
+        let (sender, lines) = mpsc::channel(AHEAD);
         let (wanted, wants) = std::sync::mpsc::sync_channel(1);
+        let is_typed = path.as_os_str() == "-" && std::io::stdin().is_terminal();
+        let wants = is_typed.then_some(wants);
         let failure: Arc<Mutex<Option<String>>> = Arc::default();
         let kept = Arc::clone(&failure);
         let reader = move || {
             let source = source
                 .map_or_else(|| File::open(&path).map(|file| Box::new(file) as Box<dyn Read + Send>), Ok);
             let done = source.and_then(|source| {
-                pump(BufReader::with_capacity(64 << 10, source), line_bytes_max, &wants, &sender)
+                pump(BufReader::with_capacity(64 << 10, source), line_bytes_max, wants.as_ref(), &sender)
             });
             if let Err(error) = done {
                 *kept.lock().unwrap_or_else(PoisonError::into_inner) =
@@ -84,14 +89,14 @@ impl Input {
 fn pump(
     mut source: impl BufRead,
     line_bytes_max: usize,
-    wants: &std::sync::mpsc::Receiver<()>,
+    wants: Option<&std::sync::mpsc::Receiver<()>>,
     sender: &mpsc::Sender<Piece>,
 ) -> std::io::Result<()> {
     let mut number = 0;
     let mut is_wanted = false;
     loop {
         // Blank lines answer nobody, so that a want outlives them.
-        if !is_wanted && wants.recv().is_err() {
+        if !is_wanted && wants.is_some_and(|wants| wants.recv().is_err()) {
             return Ok(());
         }
         is_wanted = true;

@@ -42,14 +42,14 @@ pub(crate) async fn run(host: &Host, settings: &Settings, args: &ExecArgs) -> Re
             Ok(wanted) => wanted,
             Err(problem) => {
                 bad_lines += 1;
-                out.bad_line(piece.number, &problem).await?;
+                out.bad_line(piece.number, &problem)?;
                 continue;
             }
         };
         let requests = requests(host, wanted, &mut seen);
         let report = scheduler.run(requests, &host.cancel).await;
         for call in &report.calls {
-            out.call(call).await?;
+            out.call(call)?;
         }
         if let Some(failure) = report.failure {
             return Err(CliError::record(format!("the record cannot be written: {failure}"))

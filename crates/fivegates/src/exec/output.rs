@@ -1,10 +1,11 @@
 //! One JSON line for each call.
 
+use std::io::{Stdout, Write as _};
+
 use fivegates_core::content::Block;
 use fivegates_core::json::{Json, compact};
 use fivegates_core::scheduler::CallReport;
 use fivegates_session::journal::denial_json;
-use tokio::io::{AsyncWriteExt, Stdout};
 
 use crate::error::CliError;
 use crate::escape;
@@ -14,15 +15,15 @@ pub(super) struct Out(Stdout);
 
 impl Out {
     pub(super) fn stdout() -> Self {
-        Self(tokio::io::stdout())
+        Self(std::io::stdout())
     }
 
-    pub(super) async fn call(&mut self, report: &CallReport) -> Result<(), CliError> {
-        self.line(&call_json(report)).await
+    pub(super) fn call(&mut self, report: &CallReport) -> Result<(), CliError> {
+        self.line(&call_json(report))
     }
 
     /// A line that is no call: it has no id, so its number stands for it.
-    pub(super) async fn bad_line(&mut self, number: u64, problem: &str) -> Result<(), CliError> {
+    pub(super) fn bad_line(&mut self, number: u64, problem: &str) -> Result<(), CliError> {
         let text = format!("Error: line {number} is not a call: {problem}");
         self.line(&Json::object([
             ("id", Json::Null),
@@ -33,18 +34,18 @@ impl Out {
             ("denial", Json::Null),
             ("stages", Json::array([])),
         ]))
-        .await
     }
 
-    async fn line(&mut self, value: &Json) -> Result<(), CliError> {
+    fn line(&mut self, value: &Json) -> Result<(), CliError> {
         // The same JSON, with everything that is invisible on a terminal written as an escape (invariant 7).
         let mut text = escape::json(&compact(value));
         text.push('\n');
-        let written = async {
-            self.0.write_all(text.as_bytes()).await?;
-            self.0.flush().await
-        };
-        written.await.map_err(|error: std::io::Error| {
+        // This runs on the main thread, which no other task needs; handing each line to a thread costs more than writing it.
+        let written = tokio::task::block_in_place(|| {
+            let mut out = self.0.lock();
+            out.write_all(text.as_bytes()).and_then(|()| out.flush())
+        });
+        written.map_err(|error: std::io::Error| {
             CliError::failed(format!("standard output cannot be written: {error}"))
                 .hint("the calls so far are on record (`fivegates log`); the rest of the input was not run")
         })
