@@ -6,7 +6,8 @@
 //! - gets an allow-listed environment ([`EnvPolicy`]), no descriptor but its three standard streams, and no terminal,
 //! - is the leader of its own session and process group, which is stopped as a whole: TERM, grace, KILL,
 //! - has a bounded tail of each output stream kept byte-exactly, whatever it writes,
-//! - dies with this process, and with the future that runs it.
+//! - is killed with its group when the future that runs it is dropped, and dies when this process is killed; what it
+//!   started dies with this process only under a supervisor.
 //!
 //! With a supervisor ([`child_main`], [`Runner::with_helper`]) all descendants are found and killed, also those that left the
 //! process group. Without one, a descendant that leaves the group (`setsid`) cannot pin a call, but survives it. [`Certainty`]

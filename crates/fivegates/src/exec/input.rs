@@ -116,8 +116,12 @@ fn pump(
 }
 
 /// Takes the byte order mark off that some editors put before the first line.
-fn without_mark(bytes: Vec<u8>) -> Vec<u8> {
-    bytes.strip_prefix(b"\xef\xbb\xbf").map_or_else(|| bytes.clone(), <[u8]>::to_vec)
+fn without_mark(mut bytes: Vec<u8>) -> Vec<u8> {
+    const MARK: &[u8] = b"\xef\xbb\xbf";
+    if bytes.starts_with(MARK) {
+        bytes.drain(..MARK.len());
+    }
+    bytes
 }
 
 /// Reads one line; one that is too long is skipped to its end without being kept.
@@ -185,5 +189,11 @@ mod tests {
         let mut source = BufReader::new(long.chain(&b"\nshort"[..]));
         assert!(next_line(&mut source, LINE_BYTES_MAX).unwrap().unwrap().is_err());
         assert_eq!(next_line(&mut source, LINE_BYTES_MAX).unwrap().unwrap().unwrap(), b"short");
+    }
+
+    #[test]
+    fn a_byte_order_mark_is_no_part_of_the_line() {
+        assert_eq!(without_mark(b"\xef\xbb\xbf{}".to_vec()), b"{}");
+        assert_eq!(without_mark(b"{}".to_vec()), b"{}");
     }
 }
